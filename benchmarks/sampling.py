@@ -38,7 +38,7 @@ def ms_a_token(model: Any, read: dict[str, torch.Tensor], n_tokens: int) -> floa
     """Of a whole batch, prompts included."""
     torch.cuda.synchronize()
     began = time.perf_counter()
-    decode.recorded(model, read, limit=n_tokens, draw=decode.Draw(1.0), stops=[NEVER])
+    decode.recorded(model, read, limit=n_tokens, draw=decode.Sampling(1.0), stops=[NEVER])
     torch.cuda.synchronize()
     return (time.perf_counter() - began) * 1e3 / n_tokens
 

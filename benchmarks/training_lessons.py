@@ -43,7 +43,7 @@ from kernelwright.dataset.answer import lesson_answer
 from kernelwright.dataset.build import excluded_tasks
 from kernelwright.dataset.pairs import Pair, write_pairs
 from kernelwright.dataset.parquet import arrow
-from kernelwright.loaders.structure import Known, structure
+from kernelwright.loaders.structure import KnownStructures, structure
 from kernelwright.proposers.policy import CONTEXT
 from kernelwright.proposers.swarm.prompt import generator
 from kernelwright.proposers.swarm.question import Question
@@ -157,7 +157,7 @@ Fate = Counter[tuple[str, str]]
 def drawn(seed: int, count: int, exclude: Sequence[Path]) -> tuple[list[Pair], Fate]:
     """The pairs of one seed, and what became of its lessons."""
     torch.set_num_threads(1)
-    tests, found, fate = Known(excluded_tasks(exclude)), [], Counter()
+    tests, found, fate = KnownStructures(excluded_tasks(exclude)), [], Counter()
     with tempfile.TemporaryDirectory() as folder:
         written = lessons(count, seed=seed, schedules=SCHEDULES)
         by_task = itertools.groupby(written, lambda lesson: lesson.task.digest)

@@ -33,10 +33,10 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.build import excluded_tasks
 from kernelwright.dialects.devices import resolve
-from kernelwright.loaders.structure import Known, structure
+from kernelwright.loaders.structure import KnownStructures, structure
 from kernelwright.suites.composed import compose
 from kernelwright.suites.composed.lessons import FORMS, Lesson, lessons
-from kernelwright.train.court import Court
+from kernelwright.train.reward_pool import RewardPool
 
 EACH = 40  # tasks of a form that are looked at
 SCHEDULES = 3
@@ -55,7 +55,7 @@ def n_bytes(task: Task) -> float:
 
 
 def fitting(
-    form: str, seed: int, least: float, most: float, tests: Known
+    form: str, seed: int, least: float, most: float, tests: KnownStructures
 ) -> Iterator[list[Lesson]]:
     """The kernels of each task of a form that is large enough, small enough and no test."""
     written = lessons(EACH, seed=seed, size="gpu", forms=[form], schedules=SCHEDULES)
@@ -66,7 +66,9 @@ def fitting(
             yield found
 
 
-def fitting_composed(n: int, seed: int, least: float, most: float, tests: Known) -> Iterator[Task]:
+def fitting_composed(
+    n: int, seed: int, least: float, most: float, tests: KnownStructures
+) -> Iterator[Task]:
     """Composed tasks that are large enough, small enough and no tests."""
     for entry in compose(n * MOST_LOOKED_AT, seed=seed, size="gpu", families=FAMILIES):
         task = entry.task
@@ -95,7 +97,7 @@ def main(
     most: float, device: str, jobs: int,
 ) -> None:  # fmt: skip
     """Write the tasks, and how many there are of each form."""
-    tests = Known(excluded_tasks(exclude))
+    tests = KnownStructures(excluded_tasks(exclude))
     forms = [fitting(form, seed, least * 1e6, most * 1e6, tests) for form in FORMS]
     chosen = list(itertools.islice(in_turns(forms), count))
     told = fitting_composed(composed, seed, least * 1e6, most * 1e6, tests)
@@ -111,8 +113,8 @@ def main(
     if not device:
         return
     settings = Settings(device=device, archive=archive)
-    with Court(settings, resolve(Device.parse(device)), jobs=jobs) as court:
-        judged = court.judge([said(lesson) for kernels in chosen for lesson in kernels])
+    with RewardPool(settings, resolve(Device.parse(device)), jobs=jobs) as pool:
+        judged = pool.judge([said(lesson) for kernels in chosen for lesson in kernels])
     found = Counter(j.evaluation.status.value if j.evaluation else "not judged" for j in judged)
     click.echo("kernels: " + ", ".join(f"{n} {status}" for status, n in found.most_common()))
 

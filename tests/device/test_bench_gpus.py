@@ -20,7 +20,7 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.judge.machine.place import place_of
 from kernelwright.suites.suite import suite_entries
-from kernelwright.workers.lanes import lanes
+from kernelwright.workers.slots import worker_slots
 
 pytestmark = [
     pytest.mark.gpu,
@@ -28,8 +28,8 @@ pytestmark = [
 ]
 
 
-def test_lanes_are_the_two_gpus_with_cores_of_their_own():
-    one, other = lanes("cuda", gpus="2", jobs=2)
+def test_each_of_two_worker_slots_has_a_gpu_and_cores_of_its_own():
+    one, other = worker_slots("cuda", gpus="2", jobs=2)
     units = [place_of(resolve(Device("cuda", index=n))).unit for n in range(2)]
     assert [one.gpu, other.gpu] == units and one.gpu != other.gpu
     assert not set(one.cores) & set(other.cores)
@@ -38,7 +38,7 @@ def test_lanes_are_the_two_gpus_with_cores_of_their_own():
 def test_a_suite_on_two_gpus_resumes_on_either(tmp_path):
     told = Settings(device="cuda", archive=str(tmp_path / "archive.sqlite"), budget_s=2.0)
     entries = suite_entries("builtin", device="cuda")[:4]
-    on_two = bench.run(entries, settings=told, limit_s=120, lanes=lanes("cuda", gpus="2"))
+    on_two = bench.run(entries, settings=told, limit_s=120, slots=worker_slots("cuda", gpus="2"))
     print([(outcome.entry.name, outcome.error, outcome.ended) for outcome in on_two])
     assert not [outcome.error for outcome in on_two if outcome.error]
     with Archive(told.archive) as archive:

@@ -23,7 +23,7 @@ from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import load
-from kernelwright.proposers.rules.proposer import Workshop, variants
+from kernelwright.proposers.rules.proposer import OpenedTask, variants
 
 pytestmark = [
     pytest.mark.gpu,
@@ -160,11 +160,11 @@ def test_scales_that_cancel_along_k_cost_no_precision(way):
 def as_graph(kind, dialect):
     """A module as a CUDA graph, and the module itself, with the same weights."""
     task = load(kind(), inputs=[torch.randn(8, 16)])
-    workshop = Workshop(Brief(task, Device.parse("cuda"), (dialect,)))
+    opened = OpenedTask(Brief(task, Device.parse("cuda"), (dialect,)))
     variant, emitter = variants("cuda")[0], EMITTERS[dialect]()
-    program = workshop.program(variant, emitter)
+    program = opened.program(variant, emitter)
     schedule = {**next(iter(emitter.schedules(program, GPU))), "graph": True}
-    text = workshop.proposal(variant, emitter, schedule).candidate.source
+    text = opened.proposal(variant, emitter, schedule).candidate.source
     module, reference = build(text, "ModelNew")().cuda(), kind().cuda()
     module.load_state_dict(reference.state_dict())
     return module, reference

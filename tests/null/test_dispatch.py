@@ -1,4 +1,4 @@
-"""Several results of one module make one that picks its kernel by shape."""
+"""A module built from several results picks its kernel by input shape."""
 
 import copy
 import inspect
@@ -43,7 +43,7 @@ CODE = SOURCE.partition("def get_inputs")[0].replace("Model", "ModelNew")
 
 
 def result(tmp_path, rows, speed, source=SOURCE, gain=0.0):
-    """What a search found for inputs of so many rows; its kernel adds ``gain``."""
+    """Return a result for inputs with this many rows; its kernel adds ``gain``."""
     task = Task(f"scale {rows}", "kernelbench", source.replace("{rows}", str(rows)))
     candidate = Candidate(CODE.replace("self.scale\n", f"self.scale + {gain}\n"), "torch")
     path = write_source(candidate, tmp_path, "scale")
@@ -64,7 +64,7 @@ def test_each_shape_has_its_kernel_and_others_the_reference(tmp_path):
 
 
 @torch.no_grad()
-def test_outside_what_was_judged_the_reference_runs(tmp_path):
+def test_calls_unlike_those_judged_run_the_reference(tmp_path):
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(4, 8)
     assert module.forward.kernel_for(x) is not None
@@ -77,7 +77,7 @@ def test_outside_what_was_judged_the_reference_runs(tmp_path):
 
 @torch.no_grad()
 def test_a_kernel_that_was_judged_on_other_numbers_or_lists_is_not_called(tmp_path):
-    """Where a number was the same in every draw a kernel may take it for granted."""
+    """A kernel may have a number compiled in that was the same in every draw."""
     source = SOURCE.replace("forward(self, x)", "forward(self, x, k=2, more=())")
     source = source.replace("8)]", "8), 3, [torch.randn(2)]]")
     module = kw.build([result(tmp_path, 4, 2.0, source)])
@@ -89,8 +89,8 @@ def test_a_kernel_that_was_judged_on_other_numbers_or_lists_is_not_called(tmp_pa
         assert module.forward.kernel_for(x, 3, [y.clone().requires_grad_()]) is None
 
 
-def test_where_gradients_are_wanted_the_reference_runs(tmp_path):
-    """A kernel gives none: weights in front of it would never learn, and nobody would notice."""
+def test_calls_that_need_gradients_run_the_reference(tmp_path):
+    """A kernel gives no gradients, so weights before it would silently never learn."""
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(4, 8)
     module(x).sum().backward()
@@ -102,7 +102,7 @@ def test_where_gradients_are_wanted_the_reference_runs(tmp_path):
 
 
 @torch.no_grad()
-def test_of_two_kernels_for_a_shape_the_faster_one_counts(tmp_path):
+def test_the_faster_of_two_kernels_for_a_shape_is_used(tmp_path):
     slow, fast = result(tmp_path, 4, 1.5, gain=10), result(tmp_path, 4, 3.0, gain=20)
     x = torch.randn(4, 8)
     for results in ([slow, fast], [fast, slow]):
@@ -148,14 +148,14 @@ def test_a_part_with_two_names_is_shared_under_both(tmp_path):
     assert torch.equal(kernel(torch.randn(4, 8)), fast.part.shift.expand(4, 8))
 
 
-def test_what_is_frozen_stays_so(tmp_path):
+def test_frozen_weights_stay_frozen(tmp_path):
     frozen = SOURCE.replace("torch.rand(width))", "torch.rand(width), requires_grad=False)")
     module = kw.build([result(tmp_path, 4, 2.0, source=frozen)])
     assert not any(weight.requires_grad for weight in module.parameters())
 
 
 @torch.no_grad()
-def test_inputs_that_lie_otherwise_in_memory_go_to_the_reference(tmp_path):
+def test_inputs_with_other_strides_run_the_reference(tmp_path):
     module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
     x = torch.randn(8, 4).t()
     assert (
@@ -226,7 +226,7 @@ def get_init_inputs():
 
 
 def parted(tmp_path):
-    """A result for a module with a part; its kernel adds 10."""
+    """A result for a module with a submodule; its kernel adds 10."""
     found = result(tmp_path, 4, 2.0, source=PARTED)
     code = PARTED.partition("def get_inputs")[0].replace("Model", "ModelNew")
     code = code.replace("self.part(x)", "self.part(x) + 10")
@@ -240,7 +240,7 @@ BUILDS = [lambda found: kw.build(found), lambda found: kw.build([found])]
 @torch.no_grad()
 @pytest.mark.parametrize("built", BUILDS, ids=["one", "several"])
 def test_the_state_has_the_names_of_the_module(tmp_path, built):
-    """What is trained as a module is loaded into what is built of it, and the other way round."""
+    """States can be loaded from the module into the built one and back."""
     found = parted(tmp_path)
     module, fast = open_reference(found.task).build(1), built(found)
     x = torch.randn(4, 8)
@@ -265,7 +265,7 @@ CHANGES = {
 
 @torch.no_grad()
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_kernels_have_what_is_put_in_place_of_a_weight(tmp_path, change):
+def test_kernels_use_a_replaced_weight(tmp_path, change):
     fast = kw.build([parted(tmp_path)])
     change(fast.part)
     x = torch.randn(4, 8)
@@ -273,8 +273,8 @@ def test_kernels_have_what_is_put_in_place_of_a_weight(tmp_path, change):
 
 
 @torch.no_grad()
-def test_what_a_kernel_sends_to_its_reference_goes_to_the_module(tmp_path):
-    """Kernels of a module without source would refuse it."""
+def test_a_kernels_fallback_runs_the_modules_own_forward(tmp_path):
+    """Kernels of a module without source text would refuse the call."""
     found = parted(tmp_path)
     text = found.source_path.read_text()
     refusing = text.replace("self.part(x) + 10", "self._reference_forward(x)")
@@ -298,7 +298,7 @@ COPIES = [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module)), agai
 @torch.no_grad()
 @pytest.mark.parametrize("copied", COPIES, ids=["deepcopy", "pickle", "torch.save"])
 @pytest.mark.parametrize("built", BUILDS, ids=["one", "several"])
-def test_what_is_built_can_be_copied(tmp_path, built, copied):
+def test_a_built_module_can_be_copied(tmp_path, built, copied):
     found = parted(tmp_path)
     fast = built(found).eval().train()
     kw.build([found])  # opens the same texts once more
@@ -313,7 +313,7 @@ def test_what_is_built_can_be_copied(tmp_path, built, copied):
 
 @torch.no_grad()
 @pytest.mark.parametrize("built", BUILDS, ids=["one", "several"])
-def test_what_is_built_travels_with_its_texts(tmp_path, built):
+def test_a_built_module_is_pickled_with_its_sources(tmp_path, built):
     found = parted(tmp_path)
     fast = built(found)
     x = torch.randn(4, 8)
@@ -340,13 +340,13 @@ def test_the_librarys_file_takes_what_the_module_takes(tmp_path):
 
 
 @pytest.mark.parametrize("nothing", [None, 3, "", ["kernel.py"], b""])
-def test_what_is_nothing_to_build_is_one_error(nothing):
+def test_building_from_something_else_is_an_error(nothing):
     with pytest.raises(TaskError, match=r"nothing to build|cannot be built"):
         kw.build(nothing)
 
 
 @pytest.mark.parametrize("name", ["nothing.py", "notes.txt", "empty.py", "."])
-def test_what_is_no_candidate_is_one_error(tmp_path, name):
+def test_building_from_a_file_that_is_no_candidate_is_an_error(tmp_path, name):
     for written in ("notes.txt", "empty.py"):
         (tmp_path / written).write_text("")
     with pytest.raises(TaskError, match=r"cannot be built|defines no ModelNew") as caught:

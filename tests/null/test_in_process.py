@@ -1,4 +1,4 @@
-"""How work in a process of its own ends, and that it ends when nobody waits for it."""
+"""The endings of work in a separate process, also after its parent has gone."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ LONG_S = 60.0
 
 
 class NoNursery:
-    """In place of the judge's, which is not needed here."""
+    """A stand-in for the judge's fork server, which is not needed here."""
 
     def branch(self):
         return self
@@ -53,7 +53,7 @@ def count(n, *, nursery, on_step):
 
 
 def wait(note, *, nursery, on_step):
-    """Say that it has begun, and note how it ends."""
+    """Report the start of the work, and record how it ends."""
     try:
         on_step("begun")
         time.sleep(LONG_S)
@@ -82,13 +82,13 @@ def test_an_error_by_contract_comes_back_whole():
     )  # fmt: skip
 
 
-def test_steps_are_said_as_they_are_reached():
+def test_steps_are_forwarded_as_they_happen():
     steps = []
     found = in_process(partial(count, 3), nursery=NoNursery(), on_step=steps.append)
     assert steps == [0, 1, 2] and found.value == "done"
 
 
-def test_the_limit_holds_for_work_that_tells_of_its_steps(tmp_path):
+def test_the_time_limit_holds_for_work_that_reports_steps(tmp_path):
     steps, note = [], tmp_path / "note"
     work = partial(wait, note)
     in_process(partial(give, 7), nursery=NoNursery())  # the first waits for imports as well
@@ -98,7 +98,7 @@ def test_the_limit_holds_for_work_that_tells_of_its_steps(tmp_path):
     assert time.monotonic() - begun_s < LONG_S / 2
 
 
-def test_work_that_nobody_waits_for_ends(tmp_path):
+def test_work_ends_when_its_parent_has_gone(tmp_path):
     note = tmp_path / "note"
     code = (
         "from functools import partial\n"

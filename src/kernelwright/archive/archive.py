@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,9 +88,9 @@ class Archive:
     def add_task(self, task: Task, workloads: Iterable[Workload] = ()) -> None:
         """Add a task and workloads of it; those already there stay as they are."""
         with self._writing() as connection:
-            self._insert_new(connection, tables.task, rows.from_task(task))
+            self._insert_new(connection, tables.task, rows.from_content(task))
             for workload in workloads:
-                self._insert_new(connection, tables.workload, rows.from_workload(workload))
+                self._insert_new(connection, tables.workload, rows.from_content(workload))
 
     def start_run(self, task: Task, settings: Settings) -> str:
         """The id of a new run of a task that is in the archive. It sorts after all runs and calls
@@ -104,7 +103,7 @@ class Archive:
                 tables.run.insert().values(
                     id=run,
                     task=task.digest,
-                    settings=rows.pack(told),
+                    settings=told,
                     version=importlib.metadata.version("kernelwright"),
                     started_at=_now(),
                 )
@@ -120,9 +119,9 @@ class Archive:
             unfinished = (tables.run.c.id == run) & tables.run.c.finished_at.is_(None)
             if ended:
                 told = connection.execute(sa.select(tables.run.c.settings).where(unfinished))
-                whole = json.loads(told.scalar_one()) | {"ended": dict(ended)}
+                whole = told.scalar_one() | {"ended": dict(ended)}
                 changed = sa.update(tables.run).where(unfinished)
-                connection.execute(changed.values(settings=rows.pack(whole)))
+                connection.execute(changed.values(settings=whole))
             connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
 
     def add_proposal(
@@ -130,7 +129,7 @@ class Archive:
     ) -> None:
         """Add what a proposer said, with the exemplars that it had been shown."""
         with self._writing() as connection:
-            self._insert_new(connection, tables.candidate, rows.from_candidate(proposal.candidate))
+            self._insert_new(connection, tables.candidate, rows.from_content(proposal.candidate))
             said = rows.from_proposal(proposal) | {"run": run, "created_at": _now()}
             number = connection.execute(
                 tables.proposal.insert().values(said).returning(tables.proposal.c.id)
@@ -154,9 +153,9 @@ class Archive:
         """
         with self._writing() as connection:
             if workload is not None:
-                self._insert_new(connection, tables.workload, rows.from_workload(workload))
+                self._insert_new(connection, tables.workload, rows.from_content(workload))
             self._insert_new(
-                connection, tables.environment, rows.from_environment(evaluation.environment)
+                connection, tables.environment, rows.from_content(evaluation.environment)
             )
             found = rows.from_evaluation(evaluation) | {"run": run, "created_at": _now()}
             number = connection.execute(
@@ -175,7 +174,7 @@ class Archive:
     def add_step(self, step: Step) -> None:
         """Add what a step of training logged; the same step done again stands for itself."""
         with self._writing() as connection:
-            told = {"recipe": rows.pack(dict(step.recipe)), "facts": rows.pack(dict(step.facts))}
+            told = {"recipe": dict(step.recipe), "facts": dict(step.facts)}
             said = {"stage": step.stage, "number": step.number, "created_at": _now()}
             connection.execute(tables.step.insert().values(said | told))
 
@@ -283,8 +282,7 @@ class Archive:
         after a kill, the last."""
         found: dict[tuple[str, int], Step] = {}
         for row in self._read(sa.select(tables.step).order_by(tables.step.c.id)):
-            told = {"recipe": json.loads(row["recipe"]), "facts": json.loads(row["facts"])}
-            step = Step(row["stage"], row["number"], **told)
+            step = Step(row["stage"], row["number"], row["recipe"], row["facts"])
             found[step.stage, step.number] = step
         order = list(dict.fromkeys(stage for stage, _ in found))
         return sorted(found.values(), key=lambda step: (order.index(step.stage), step.number))
@@ -332,9 +330,7 @@ class Archive:
         query = sa.select(tables.run).order_by(tables.run.c.id)
         if task is not None:
             query = query.where(tables.run.c.task == task)
-        return [
-            Run(**{**row, "settings": json.loads(row["settings"])}) for row in self._read(query)
-        ]
+        return [Run(**row) for row in self._read(query)]
 
     # -- how -----------------------------------------------------------------------------------
 
@@ -367,12 +363,12 @@ class Archive:
         return [rows.to_proposal(row) for row in self._read(query)]
 
     def _insert_new(
-        self, connection: sa.Connection, table: sa.TableClause, values: dict[str, Any]
+        self, connection: sa.Connection, table: sa.Table, values: dict[str, Any]
     ) -> None:
         insert = _INSERT[self._engine.dialect.name]
         connection.execute(insert(table).values(values).on_conflict_do_nothing())
 
-    def _the_one(self, table: sa.TableClause, prefix: str) -> sa.RowMapping:
+    def _the_one(self, table: sa.Table, prefix: str) -> sa.RowMapping:
         full = prefix if prefix.startswith("b2:") else f"b2:{prefix}"
         query = sa.select(table).where(table.c.digest.startswith(full, autoescape=True))
         found = self._read(query.order_by(table.c.digest).limit(3))
@@ -391,7 +387,7 @@ class Archive:
         )
 
 
-def _without_digest(table: sa.TableClause) -> list[sa.ColumnClause]:
+def _without_digest(table: sa.Table) -> list[sa.Column]:
     return [column for column in table.c if column.name != "digest"]
 
 

@@ -6,33 +6,30 @@ Repeating one runs the task that it holds, as opening that task's own file would
 
 from __future__ import annotations
 
-import base64
 import importlib.metadata
 import itertools
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.conditions import Conditions
+from kernelwright.core.codec import plain, rebuilt
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import KernelwrightError, ReceiptError
 from kernelwright.core.evaluation import (
     CANDIDATE,
-    Cost,
     Environment,
     Evaluation,
-    KernelProfile,
-    Numerics,
     Timing,
 )
 from kernelwright.core.old_texts import reason_of, warning_of
-from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
+from kernelwright.core.outcome import Reason, Status, Warned
 from kernelwright.core.places import require_file, written_whole
 from kernelwright.core.task import Task
 
@@ -41,7 +38,6 @@ _MARK = f'"format": "{FORMAT}"'
 VERSION = 3
 """Of the file's format; a newer one is refused, not guessed at. The first knew no conditions, and
 reasons and warnings had no codes before the third."""
-_TUPLES = ("kinds", "guarantees")
 _WRONG = (
     ArithmeticError, AttributeError, KernelwrightError, LookupError, RecursionError, TypeError,
     ValueError,
@@ -158,17 +154,15 @@ class Receipt:
 def _content(receipt: Receipt) -> dict[str, Any]:
     """Everything but the date. Digests, settings and speedups are there for the reader."""
     task, candidate, evaluation = receipt.task, receipt.candidate, receipt.evaluation
-    payload = None if task.payload is None else base64.b64encode(task.payload).decode()
-    found = asdict(evaluation) | {"environment": _environment(evaluation.environment)}
     speedups = evaluation.timing.speedups if evaluation.timing else {}
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "task": {**asdict(task), "payload": payload, "digest": task.digest},
-        "candidate": {**asdict(candidate), "digest": candidate.digest},
+        "task": {**plain(task), "digest": task.digest},
+        "candidate": {**plain(candidate), "digest": candidate.digest},
         "settings": receipt.settings,
-        "verdict": found,
-        "speedup": {name: asdict(ratio) for name, ratio in speedups.items()},
+        "verdict": plain(evaluation),
+        "speedup": {name: plain(ratio) for name, ratio in speedups.items()},
     }
     # Through text, so that it compares equal with what is read: lists for tuples.
     return json.loads(json.dumps(_finite(content)))
@@ -176,15 +170,10 @@ def _content(receipt: Receipt) -> dict[str, Any]:
 
 def _rebuilt(content: Mapping[str, Any]) -> Receipt:
     """The receipt that a file's content tells, once its derived parts agree with the rest."""
-    task, candidate = dict(content["task"]), dict(content["candidate"])
-    digests = {"task": task.pop("digest"), "candidate": candidate.pop("digest")}
-    if task["payload"] is not None:
-        task["payload"] = base64.b64decode(task["payload"], validate=True)
-    task["import_roots"] = _texts(task["import_roots"])
-    made = {"task": Task(**task), "candidate": Candidate(**candidate)}
+    made = {"task": rebuilt(Task, content["task"])}
+    made["candidate"] = rebuilt(Candidate, content["candidate"])
     for name, noun in made.items():
-        _require_texts(name, noun, but={"payload", "import_roots"})
-        if noun.digest != digests[name]:
+        if noun.digest != content[name]["digest"]:
             raise ValueError(f"the {name}'s text is not the one that its digest names")
     receipt = Receipt(**made, evaluation=_evaluation(content["verdict"]))
     follows = _content(receipt) | {"version": content["version"]}
@@ -192,8 +181,7 @@ def _rebuilt(content: Mapping[str, Any]) -> Receipt:
         del follows["verdict"]["conditions"]
     if content["version"] < 3:
         for key in ("reasons", "warnings"):
-            told = follows["verdict"][key]
-            follows["verdict"][key] = [one["detail"] for one in told]
+            follows["verdict"][key] = [told["detail"] for told in follows["verdict"][key]]
     wrong = [key for key, value in follows.items() if content.get(key) != value]
     if wrong:
         raise ValueError(f"{', '.join(wrong)}: not what follows from the rest")
@@ -201,77 +189,40 @@ def _rebuilt(content: Mapping[str, Any]) -> Receipt:
 
 
 def _evaluation(facts: Mapping[str, Any]) -> Evaluation:
-    plain = dict(facts)
-    timing, numerics = plain.pop("timing"), plain.pop("numerics")
-    environment, profile = plain.pop("environment"), plain.pop("profile")
-    conditions = plain.pop("conditions", None)
-    if numerics is not None:
-        errors = {k: float(v) for k, v in numerics.items() if k != "distributions"}
-        numerics = Numerics(**errors, distributions=_texts(numerics["distributions"]))
-    status = Status(plain["status"])
-    reasons, warnings = plain.pop("reasons"), plain.pop("warnings")
-    return Evaluation(
-        **plain
-        | {key: _texts(plain[key]) for key in _TUPLES}
-        | {"status": status, "cost": Cost(**plain["cost"])},
-        reasons=tuple(_reason(status, one) for one in reasons),
-        warnings=tuple(map(_warned, warnings)),
-        environment=_told(environment),
-        timing=None if timing is None else _timing(timing),
-        numerics=numerics,
-        profile=tuple(KernelProfile(**kernel) for kernel in profile),
-        conditions=conditions and Conditions(**conditions),
-    )
+    facts = dict(facts)
+    if facts["numerics"] is not None:  # with NaN as text
+        numerics = facts["numerics"].items()
+        facts["numerics"] = {k: float(v) if isinstance(v, str) else v for k, v in numerics}
+    status = Status(facts["status"])
+    facts["reasons"] = [_coded(one, partial(reason_of, status)) for one in facts["reasons"]]
+    facts["warnings"] = [_coded(one, warning_of) for one in facts["warnings"]]
+    found = rebuilt(Evaluation, facts)
+    _require_settings(found.environment)
+    if found.timing is not None:
+        _require_samples(found.timing)
+    return found
 
 
-def _reason(status: Status, told: Any) -> Reason:
-    if isinstance(told, str):  # of a file of before the codes
-        return reason_of(status, told)
-    return Reason(ReasonCode(told["code"]), *_texts([told["detail"]]))
+def _coded(told: Any, code_of: Callable[[str], Reason | Warned]) -> Any:
+    """A reason or a warning as it stands; a text of before the codes with its code."""
+    return plain(code_of(told)) if isinstance(told, str) else told
 
 
-def _warned(told: Any) -> Warned:
-    if isinstance(told, str):
-        return warning_of(told)
-    return Warned(WarningCode(told["code"]), *_texts([told["detail"]]))
-
-
-def _told(environment: Mapping[str, Any]) -> Environment:
-    """The environment, whose facts are settings of the repetition too."""
-    facts = environment["facts"]
+def _require_settings(environment: Environment) -> None:
+    """See that facts which are settings of the repetition too can be."""
+    facts = environment.facts
     threads, cache = facts.get("threads", 1), facts.get("cache", CACHES[0])
     if type(threads) is not int or threads < 1 or cache not in CACHES:
         raise ValueError(f"no verdict has threads {threads!r:.40} and cache {cache!r:.40}")
-    return Environment(environment["device"], facts)
 
 
-def _timing(facts: Mapping[str, Any]) -> Timing:
-    samples = {name: tuple(values) for name, values in facts["samples_ns"].items()}
-    timing = Timing(**{**facts, "samples_ns": samples})
-    _require_texts("timing", timing, but={"samples_ns"})
-    for ns in itertools.chain(*samples.values()):
-        if ns is not None and not (type(ns) is int and 0 < ns <= MOST_NS):
+def _require_samples(timing: Timing) -> None:
+    """See that samples are times, and that the strongest baseline has some."""
+    for ns in itertools.chain(*timing.samples_ns.values()):
+        if ns is not None and not 0 < ns <= MOST_NS:
             raise ValueError(f"{ns!r:.40} is no sample in nanoseconds")
-    if timing.strongest not in samples.keys() - {CANDIDATE}:
+    if timing.strongest not in timing.samples_ns.keys() - {CANDIDATE}:
         raise ValueError(f'no samples of the strongest baseline, "{timing.strongest:.40}"')
-    return timing
-
-
-def _texts(values: Sequence[Any]) -> tuple[str, ...]:
-    if not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{values!r:.100} are not texts")
-    return tuple(values)
-
-
-def _require_texts(name: str, noun: Any, *, but: Collection[str]) -> None:
-    """Nothing where every field of a noun is a text, except those named."""
-    for key, value in vars(noun).items():
-        if key not in but and not isinstance(value, str):
-            raise TypeError(f"the {name}'s {key} is no text")
-
-
-def _environment(environment: Environment) -> dict[str, Any]:
-    return {"device": environment.device, "facts": dict(environment.facts)}
 
 
 def _finite(value: Any) -> Any:

@@ -1,35 +1,193 @@
-"""The tables' columns, for queries. Types and constraints stand in the migrations, once."""
+"""The schema, once: every table with its columns, types, keys and indexes.
+
+The migrations are how archives of before come to it; a test compares what they make with this.
+They also hold the checks of single values (known words, valid JSON), which no query needs.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import column, table
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
+# STRICT tables of SQLite know five types only; PostgreSQL needs the wider ones spelled out.
+BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+REAL = sa.Double().with_variant(sa.REAL(), "sqlite")
 
 
-def _table(name: str, columns: str):
-    return table(name, *(column(word) for word in columns.split()))
+class Packed(sa.types.TypeDecorator[Any]):
+    """A list or a mapping, kept as JSON in ASCII: text that a candidate made may hold what a
+    database's UTF-8 refuses."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+        if value is None:
+            return None
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
+        return None if value is None else json.loads(value)
 
 
-task = _table("task", "digest name origin source entry payload import_roots")
-workload = _table("workload", "digest task shapes split")
-candidate = _table("candidate", "digest source dialect entry")
-run = _table("run", "id task settings version started_at finished_at")
-proposal = _table(
-    "proposal",
-    "id run candidate proposer lineage schedule parent note "
-    "input_tokens output_tokens cost_usd call created_at",
+def _column(name: str, kind: Any = sa.Text, *, of: str | None = None, null: bool = False):
+    """A column that holds something in every row, unless it may be ``null``; ``of``: what it
+    refers to."""
+    target = [] if of is None else [sa.ForeignKey(of)]
+    return sa.Column(name, kind, *target, nullable=null)
+
+
+def _key(name: str, kind: Any = sa.Text, *, of: str | None = None) -> sa.Column[Any]:
+    target = [] if of is None else [sa.ForeignKey(of)]
+    return sa.Column(name, kind, *target, primary_key=True)
+
+
+# -- what is identified by its content ---------------------------------------------------------
+
+task = sa.Table(
+    "task",
+    METADATA,
+    _key("digest"),
+    _column("name"),
+    _column("origin"),
+    _column("source"),
+    _column("entry"),
+    _column("payload", sa.LargeBinary, null=True),
+    _column("import_roots", Packed),
 )
-call = _table(
+workload = sa.Table(
+    "workload",
+    METADATA,
+    _key("digest"),
+    _column("task", of="task.digest"),
+    _column("shapes", Packed),
+    _column("split"),
+)
+candidate = sa.Table(
+    "candidate", METADATA, _key("digest"), _column("source"), _column("dialect"), _column("entry")
+)
+environment = sa.Table(
+    "environment", METADATA, _key("digest"), _column("device"), _column("facts", Packed)
+)
+
+# -- who proposed what, having asked and seen what ---------------------------------------------
+
+run = sa.Table(
+    "run",
+    METADATA,
+    _key("id"),
+    _column("task", of="task.digest"),
+    _column("settings", Packed),
+    _column("version"),
+    _column("started_at"),
+    _column("finished_at", null=True),  # the only column that is ever filled later
+)
+call = sa.Table(
     "call",
-    "id run model purpose context template dialect parameters messages answer outcome detail "
-    "parent follows input_tokens output_tokens cost_usd took_s created_at",
+    METADATA,
+    _key("id"),
+    _column("run", of="run.id"),
+    _column("model"),
+    _column("purpose"),
+    _column("template"),
+    _column("dialect"),
+    _column("answer"),
+    _column("detail"),
+    _column("context", Packed),
+    _column("parameters", Packed),
+    _column("messages", Packed),
+    _column("outcome"),
+    _column("parent", of="candidate.digest", null=True),
+    _column("follows", of="call.id", null=True),
+    _column("input_tokens", BIG),
+    _column("output_tokens", BIG),
+    _column("cost_usd", REAL, null=True),  # null where nobody stated the price
+    _column("took_s", REAL),
+    _column("created_at"),
+    sa.Index("call_by_run", "run"),
 )
-exemplar = _table("exemplar", "proposal position candidate role")
-environment = _table("environment", "digest device facts")
-evaluation = _table(
+proposal = sa.Table(
+    "proposal",
+    METADATA,
+    _key("id", sa.Integer),
+    _column("run", of="run.id"),
+    _column("candidate", of="candidate.digest"),
+    _column("proposer"),
+    _column("lineage", Packed),
+    _column("schedule", Packed),
+    _column("parent", of="candidate.digest", null=True),
+    _column("note"),
+    _column("input_tokens", BIG, null=True),
+    _column("output_tokens", BIG, null=True),
+    _column("cost_usd", REAL, null=True),
+    _column("created_at"),
+    _column("call", of="call.id", null=True),
+    sa.Index("proposal_by_candidate", "candidate"),
+)
+exemplar = sa.Table(
+    "exemplar",
+    METADATA,
+    _key("proposal", sa.Integer, of="proposal.id"),
+    _key("position", sa.Integer),
+    _column("candidate", of="candidate.digest"),
+    _column("role"),
+)
+
+# -- what the judge found, and the samples that it rests on ------------------------------------
+
+evaluation = sa.Table(
     "evaluation",
-    "id run candidate task workload environment judge_version seed status reasons warnings kinds "
-    "guarantees distributions max_error reference_error allowed_error build_s check_s time_s "
-    "strongest clock cache profile conditions created_at",
+    METADATA,
+    _key("id", sa.Integer),
+    _column("run", of="run.id"),
+    _column("candidate", of="candidate.digest"),
+    _column("task", of="task.digest"),
+    _column("workload", of="workload.digest"),
+    _column("environment", of="environment.digest"),
+    _column("judge_version", sa.Integer),
+    _column("seed", BIG),
+    _column("status"),
+    _column("reasons", Packed),
+    _column("warnings", Packed),
+    _column("kinds", Packed),
+    _column("guarantees", Packed),
+    _column("distributions", Packed, null=True),  # null where numerics were not measured
+    _column("max_error", REAL, null=True),  # null beside distributions: not a number
+    _column("reference_error", REAL, null=True),
+    _column("allowed_error", REAL, null=True),
+    _column("build_s", REAL),
+    _column("check_s", REAL),
+    _column("time_s", REAL),
+    _column("strongest", null=True),  # null where it was not timed
+    _column("clock", null=True),
+    _column("cache", null=True),
+    _column("created_at"),
+    sa.Column("profile", Packed, nullable=False, server_default="[]"),
+    _column("conditions", Packed, null=True),  # null where nothing was timed
+    sa.Index("evaluation_by_task", "task"),
+    sa.Index("evaluation_by_candidate", "candidate"),
 )
-timing = _table("timing", "evaluation series round ns")
-step = _table("step", "id stage number recipe facts created_at")
+timing = sa.Table(
+    "timing",
+    METADATA,
+    _key("evaluation", sa.Integer, of="evaluation.id"),
+    _key("series"),
+    _key("round", sa.Integer),
+    _column("ns", BIG, null=True),  # null where the series was not measured in that round
+)
+
+# -- what training logged ----------------------------------------------------------------------
+
+step = sa.Table(
+    "step",
+    METADATA,
+    _key("id", sa.Integer),
+    _column("stage"),
+    _column("number", sa.Integer),
+    _column("recipe", Packed),
+    _column("facts", Packed),
+    _column("created_at"),
+)

@@ -1,7 +1,15 @@
-"""Many candidates' files before one judge: a folder for one task, or for every task of a suite."""
+"""Batch judging of candidate files: a folder for one task, or for every task of a suite."""
 
-from kernelwright.batch.cases import Case, Docket, Step, assign, read_folder
+from kernelwright.batch.files import Batch, BatchProgress, CandidateFile, assign, read_folder
 from kernelwright.batch.judging import judge_all
 from kernelwright.batch.suite import judge_suite
 
-__all__ = ["Case", "Docket", "Step", "assign", "judge_all", "judge_suite", "read_folder"]
+__all__ = [
+    "Batch",
+    "BatchProgress",
+    "CandidateFile",
+    "assign",
+    "judge_all",
+    "judge_suite",
+    "read_folder",
+]

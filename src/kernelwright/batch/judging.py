@@ -1,4 +1,4 @@
-"""All candidates of one task under one judge; every verdict is archived as it is reached."""
+"""Judges all candidate files of one task with one judge, and archives every verdict at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kernelwright.archive import Archive, ranking
-from kernelwright.batch.cases import Case, Docket, OnStep, Step
+from kernelwright.batch.files import Batch, BatchProgress, CandidateFile, OnProgress
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
@@ -17,17 +17,22 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, Nursery
 
 PROPOSER = "file"
-"""Who proposed a candidate that somebody put into a folder."""
+"""The proposer that candidates from a folder are archived under."""
 
 
 def judge_all(
-    task: Task, cases: Sequence[Case], *, settings: Settings,
-    on_step: OnStep = lambda step: None, nursery: Nursery | None = None,
-) -> Docket:  # fmt: skip
-    """A verdict on every candidate: the archive's where it holds one, else a new one.
+    task: Task,
+    files: Sequence[CandidateFile],
+    *,
+    settings: Settings,
+    on_step: OnProgress = lambda step: None,
+    nursery: Nursery | None = None,
+) -> Batch:
+    """Return a verdict on every candidate: the archived one if there is one, else a new one.
 
-    One that counts is on the same candidate, workload and environment, by the same version of the
-    judge, and does not blame the machine. Ctrl-C ends it early; the same call goes on from there.
+    An archived verdict counts if it is for the same candidate, workload and environment, by the
+    same version of the judge, and does not blame the machine. Ctrl-C ends judging early; the same
+    call resumes it.
 
     Raises:
         TaskError: the task cannot be run.
@@ -44,22 +49,22 @@ def judge_all(
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)
             run = archive.start_run(task, replace(settings, proposers=()))
-            todo: dict[str, Case] = {}
-            for case in cases:
-                if case.candidate is not None and case.candidate.digest not in verdicts:
-                    todo.setdefault(case.candidate.digest, case)
-            found = judge.evaluate_all([case.candidate for case in todo.values()])
+            todo: dict[str, CandidateFile] = {}
+            for file in files:
+                if file.candidate is not None and file.candidate.digest not in verdicts:
+                    todo.setdefault(file.candidate.digest, file)
+            found = judge.evaluate_all([file.candidate for file in todo.values()])
             with contextlib.closing(found):
-                for digest, case in todo.items():
-                    n_done = sum(known.is_settled for known in _decided(cases, verdicts))
-                    on_step(Step(task.name, n_done, len(cases), case.name))
-                    archive.add_proposal(run, Proposal(case.candidate, PROPOSER, note=case.name))
+                for digest, file in todo.items():
+                    n_done = sum(known.is_settled for known in _decided(files, verdicts))
+                    on_step(BatchProgress(task.name, n_done, len(files), file.name))
+                    archive.add_proposal(run, Proposal(file.candidate, PROPOSER, note=file.name))
                     verdicts[digest] = next(found)
                     archive.add_evaluation(run, verdicts[digest])
             archive.finish_run(run)
     except KeyboardInterrupt:
-        return Docket(task, _decided(cases, verdicts), interrupted=True)
-    return Docket(task, _decided(cases, verdicts))
+        return Batch(task, _decided(files, verdicts), interrupted=True)
+    return Batch(task, _decided(files, verdicts))
 
 
 def _known(archive: Archive, judge: Judge) -> dict[str, Evaluation]:
@@ -72,8 +77,10 @@ def _known(archive: Archive, judge: Judge) -> dict[str, Evaluation]:
     return {verdict.candidate: verdict for _, verdict in ranking.latest(fitting)}
 
 
-def _decided(cases: Sequence[Case], verdicts: Mapping[str, Evaluation]) -> tuple[Case, ...]:
+def _decided(
+    files: Sequence[CandidateFile], verdicts: Mapping[str, Evaluation]
+) -> tuple[CandidateFile, ...]:
     return tuple(
-        replace(case, evaluation=verdicts.get(case.candidate.digest)) if case.candidate else case
-        for case in cases
+        replace(file, evaluation=verdicts.get(file.candidate.digest)) if file.candidate else file
+        for file in files
     )

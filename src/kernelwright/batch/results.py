@@ -1,4 +1,4 @@
-"""What became of the files of a folder: as JSON, and as a table."""
+"""The results of a batch of files, as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -9,101 +9,99 @@ from typing import Any
 from rich.console import RenderableType
 
 from kernelwright.archive import without_password
-from kernelwright.batch.cases import Case, Docket, Step
+from kernelwright.batch.files import Batch, BatchProgress, CandidateFile
 from kernelwright.console import answers
 from kernelwright.console.terminal import Answer, error_facts
 from kernelwright.core.settings import Settings
 from kernelwright.report import facts, table
 
 
-def step_line(step: Step, since_s: float) -> str:
-    """What is being judged, and for how long."""
+def step_line(step: BatchProgress, since_s: float) -> str:
+    """Return a line that says what is being judged, and for how long."""
     return (
         f"{facts.one_line(step.task, 40)} · {step.n_done} of {step.n_all} judged · "
         f"{facts.one_line(step.doing, 60)}" + (f" · {since_s:.0f} s" if since_s >= 1 else "")
     )
 
 
-def one_task(docket: Docket, settings: Settings) -> Answer:
-    """What ``judge TASK DIR`` answers."""
-    told = _docket_facts(docket) | {"archive": without_password(settings.archive)}
-    return Answer(told, _code([docket]), _shown([docket]))
+def one_task(batch: Batch, settings: Settings) -> Answer:
+    """Return the answer of ``judge TASK DIR``."""
+    found = _batch_facts(batch) | {"archive": without_password(settings.archive)}
+    return Answer(found, _code([batch]), _shown([batch]))
 
 
-def suite(dockets: Sequence[Docket], unmatched: Sequence[str], settings: Settings) -> Answer:
-    """What ``judge --suite NAME DIR`` answers."""
-    told = {
-        "tasks": [_docket_facts(docket) for docket in dockets],
-        "candidates": dict(_counts(dockets)),
+def suite(batches: Sequence[Batch], unmatched: Sequence[str], settings: Settings) -> Answer:
+    """Return the answer of ``judge --suite NAME DIR``."""
+    found = {
+        "tasks": [_batch_facts(batch) for batch in batches],
+        "candidates": dict(_counts(batches)),
         "unmatched": list(unmatched),
         "archive": without_password(settings.archive),
-        "interrupted": any(docket.interrupted for docket in dockets),
+        "interrupted": any(batch.interrupted for batch in batches),
     }
-    shown = _shown(dockets)
+    shown = _shown(batches)
     if unmatched:
         names = facts.one_line(", ".join(unmatched), facts.MAX_REASON)
-        shown.append(f"{len(unmatched)} files name no problem that was asked for: {names}")
-    return Answer(told, _code(dockets), shown)
+        shown.append(f"{len(unmatched)} files match none of the selected problems: {names}")
+    return Answer(found, _code(batches), shown)
 
 
-def _docket_facts(docket: Docket) -> dict[str, Any]:
+def _batch_facts(batch: Batch) -> dict[str, Any]:
     return {
-        "task": {"name": docket.task.name, "digest": docket.task.digest},
-        "verdicts": [_case_facts(case) for case in _ordered(docket) if case.is_settled],
-        "candidates": dict(_counts([docket])),
-        "undecided": [case.name for case in docket.cases if not case.is_settled],
-        "interrupted": docket.interrupted,
+        "task": {"name": batch.task.name, "digest": batch.task.digest},
+        "verdicts": [_file_facts(file) for file in _ordered(batch) if file.is_settled],
+        "candidates": dict(_counts([batch])),
+        "undecided": [file.name for file in batch.files if not file.is_settled],
+        "interrupted": batch.interrupted,
     }
 
 
-def _case_facts(case: Case) -> dict[str, Any]:
-    found: dict[str, Any] = {"file": case.name}
-    if case.evaluation is not None and case.candidate is not None:
-        return found | {
-            "dialect": case.candidate.dialect, **facts.evaluation_facts(case.evaluation)
-        }  # fmt: skip
-    return found | {"error": error_facts(case.error) if case.error else None}
+def _file_facts(file: CandidateFile) -> dict[str, Any]:
+    found: dict[str, Any] = {"file": file.name}
+    if file.evaluation is not None and file.candidate is not None:
+        verdict = facts.evaluation_facts(file.evaluation)
+        return found | {"dialect": file.candidate.dialect} | verdict
+    return found | {"error": error_facts(file.error) if file.error else None}
 
 
-def _ordered(docket: Docket) -> list[Case]:
-    """The fastest first by its lower bound, then the untimed, the failed, and those without."""
+def _ordered(batch: Batch) -> list[CandidateFile]:
+    """Sort the files: timed ones by the speedup's lower end, then untimed, failed and unjudged."""
 
-    def rank(case: Case) -> tuple[Any, ...]:
-        found = case.evaluation
+    def rank(file: CandidateFile) -> tuple[Any, ...]:
+        found = file.evaluation
         if found is None:
-            return (3, case.error is None, case.name)
+            return (3, file.error is None, file.name)
         if found.speedup is None:
-            return (1 if found.passed else 2, found.status.value, case.name)
-        return (0, -found.speedup.low, case.name)
+            return (1 if found.passed else 2, found.status.value, file.name)
+        return (0, -found.speedup.low, file.name)
 
-    return sorted(docket.cases, key=rank)
+    return sorted(batch.files, key=rank)
 
 
-def _counts(dockets: Sequence[Docket]) -> Counter[str]:
-    """The number of files by status; 'error' where one has none."""
-    settled = [case for docket in dockets for case in docket.cases if case.is_settled]
+def _counts(batches: Sequence[Batch]) -> Counter[str]:
+    """Count the files by status; files without a verdict count as 'error'."""
+    settled = [file for batch in batches for file in batch.files if file.is_settled]
     return Counter(c.evaluation.status.value if c.evaluation else "error" for c in settled)
 
 
-def _code(dockets: Sequence[Docket]) -> int:
-    return answers.DONE if _counts(dockets)["passed"] else answers.NOTHING_PASSED
+def _code(batches: Sequence[Batch]) -> int:
+    return answers.DONE if _counts(batches)["passed"] else answers.NOTHING_PASSED
 
 
-def _shown(dockets: Sequence[Docket]) -> list[RenderableType]:
+def _shown(batches: Sequence[Batch]) -> list[RenderableType]:
     groups = [
-        [(case.name, case.evaluation, _why(case)) for case in _ordered(docket)]
-        for docket in dockets
+        [(file.name, file.evaluation, _why(file)) for file in _ordered(batch)] for batch in batches
     ]
-    counts = ", ".join(f"{n} {status}" for status, n in _counts(dockets).most_common())
+    counts = ", ".join(f"{n} {status}" for status, n in _counts(batches).most_common())
     shown: list[RenderableType] = [table.file_table(groups)]
     if counts:
         shown.append(counts)
-    if any(docket.interrupted for docket in dockets):
-        shown.append("stopped early; the same command goes on from here")
+    if any(batch.interrupted for batch in batches):
+        shown.append("stopped early; the same command resumes from here")
     return shown
 
 
-def _why(case: Case) -> str:
-    if case.evaluation is not None:
-        return facts.standing(case.evaluation)
-    return f"{case.error.what}: {case.error.seen}" if case.error else "not judged yet"
+def _why(file: CandidateFile) -> str:
+    if file.evaluation is not None:
+        return facts.standing(file.evaluation)
+    return f"{file.error.what}: {file.error.seen}" if file.error else "not judged yet"

@@ -1,4 +1,4 @@
-"""The candidates of every task of a suite: one judge per task, each in a process of its own."""
+"""Judges the candidates of every task of a suite: one judge per task, each in its own process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from kernelwright.archive import Archive
-from kernelwright.batch.cases import Case, Docket, OnStep
+from kernelwright.batch.files import Batch, CandidateFile, OnProgress
 from kernelwright.batch.judging import judge_all
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.settings import Settings
@@ -15,10 +15,10 @@ from kernelwright.core.task import Task
 from kernelwright.judge import WarmProgram
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.in_process import in_process
-from kernelwright.workers.lanes import WHOLE, Free, Lane
 from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
 
-Group = tuple[SuiteEntry, list[Case]]
+Group = tuple[SuiteEntry, list[CandidateFile]]
 PRELOADED = (__name__, "kernelwright.judge.judge")
 
 
@@ -26,34 +26,35 @@ def judge_suite(
     groups: Sequence[Group],
     *,
     settings: Settings,
-    lanes: Sequence[Lane] = (WHOLE,),
-    on_step: OnStep = lambda step: None,
-) -> list[Docket]:
-    """One docket per task, in the suite's order; a task that fails does not stop the rest.
+    slots: Sequence[WorkerSlot] = (WHOLE_MACHINE,),
+    on_step: OnProgress = lambda step: None,
+) -> list[Batch]:
+    """Judge one batch per task, in the suite's order; a task that fails does not stop the others.
 
-    In every lane one judge works at a time, on its GPU and its cores: they build and check side by
-    side, and those on a device stand still while one of them measures. Ctrl-C ends it early.
+    Each slot runs one judge at a time on its GPU and its cores. Judges build and check side by
+    side; while one of them times candidates on a device, the others on that device pause. Ctrl-C
+    ends judging early.
     """
-    free = Free(lanes)
-    Archive(settings.archive).close()  # made once, before several processes open it
+    free = FreeSlots(slots)
+    Archive(settings.archive).close()  # created here, before several processes open it
 
-    def one(group: Group) -> Docket:
-        task, cases = group[0].task, group[1]
-        work = partial(judge_all, task, cases, settings=settings)
-        with free.one() as lane:
+    def one(group: Group) -> Batch:
+        task, files = group[0].task, group[1]
+        work = partial(judge_all, task, files, settings=settings)
+        with free.take() as slot:
             ending = in_process(
-                work, nursery=nursery, lane=lane, on_step=on_step, preload=PRELOADED
+                work, nursery=nursery, slot=slot, on_step=on_step, preload=PRELOADED
             )
         if ending.is_interrupted:
-            return Docket(task, tuple(cases), interrupted=True)
+            return Batch(task, tuple(files), interrupted=True)
         error = _death(task, ending.died) if ending.died else ending.error
-        return _failed(task, cases, error) if error else ending.value
+        return _failed(task, files, error) if error else ending.value
 
     with WarmProgram() as nursery:
-        pairs = zip(side_by_side(one, groups, jobs=len(lanes)), groups, strict=True)
+        pairs = zip(side_by_side(one, groups, jobs=len(slots)), groups, strict=True)
     return [
-        docket or Docket(entry.task, tuple(cases), interrupted=True)
-        for docket, (entry, cases) in pairs
+        batch or Batch(entry.task, tuple(files), interrupted=True)
+        for batch, (entry, files) in pairs
     ]
 
 
@@ -61,9 +62,9 @@ def _death(task: Task, seen: str) -> DeviceError:
     return DeviceError(
         f"the judge of {task.name} died",
         seen=seen,
-        do="judge one of its candidates alone to see what it says",
+        do="judge one of its candidates alone to see the error",
     )
 
 
-def _failed(task: Task, cases: Sequence[Case], error: KernelwrightError) -> Docket:
-    return Docket(task, tuple(replace(case, error=case.error or error) for case in cases))
+def _failed(task: Task, files: Sequence[CandidateFile], error: KernelwrightError) -> Batch:
+    return Batch(task, tuple(replace(file, error=file.error or error) for file in files))

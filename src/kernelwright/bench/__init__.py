@@ -1,5 +1,5 @@
-"""Benches: a suite of tasks searched one by one, and the bench of programs to port."""
+"""Benchmarks: a suite of tasks searched one by one, exams of checkpoints, and ports of programs."""
 
-from kernelwright.bench.suite import Outcome, run
+from kernelwright.bench.suite import TaskOutcome, run
 
-__all__ = ["Outcome", "run"]
+__all__ = ["TaskOutcome", "run"]

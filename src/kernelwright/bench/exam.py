@@ -1,4 +1,4 @@
-"""Checkpoints examined on a suite: each answers every task some times, and the judge counts."""
+"""Examines checkpoints on a suite: each answers every task several times, and is judged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from kernelwright.archive import Archive
 from kernelwright.bench import known
 from kernelwright.bench.questions import Policy, Questions
-from kernelwright.bench.suite import Outcome
+from kernelwright.bench.suite import TaskOutcome
 from kernelwright.console.terminal import error_facts
 from kernelwright.core import plugins
 from kernelwright.core.call import Call
@@ -20,27 +20,30 @@ from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge.machine.here import Here
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.side_by_side import side_by_side
 
 SAMPLES = 4
+"""Default number of a checkpoint's answers to each task."""
 MAX_TOKENS = 2048
+"""Default limit of an answer's tokens."""
 
 
 @dataclass(frozen=True)
 class Exam:
-    """What was asked and is to be counted."""
+    """The result of an exam."""
 
-    outcomes: list[Outcome]
+    outcomes: list[TaskOutcome]
     calls: frozenset[str]
+    """Identifiers of the calls whose answers were judged and count."""
 
 
 def policies(named: Sequence[str], samples: int) -> list[Policy]:
-    """The checkpoints named: 'DIR', or 'DIR=N' for N answers to each task.
+    """Return the checkpoints named by 'DIR', or by 'DIR=N' for N answers to each task.
 
     Raises:
-        UsageError: no checkpoint is there.
+        UsageError: a folder contains no checkpoint.
     """
     found = []
     for text in named:
@@ -58,18 +61,25 @@ def policies(named: Sequence[str], samples: int) -> list[Policy]:
 
 
 def run(
-    entries: Sequence[SuiteEntry], examined: Sequence[Policy], *, settings: Settings,
-    dialect: str = "", max_tokens: int = MAX_TOKENS, shown: int = 0, jobs: int = 1,
-    timed: bool = True, on_done: Callable[[Outcome], None] = lambda outcome: None,
-) -> Exam:  # fmt: skip
-    """Answers of every checkpoint to every task, judged.
+    entries: Sequence[SuiteEntry],
+    examined: Sequence[Policy],
+    *,
+    settings: Settings,
+    dialect: str = "",
+    max_tokens: int = MAX_TOKENS,
+    shown: int = 0,
+    jobs: int = 1,
+    timed: bool = True,
+    on_done: Callable[[TaskOutcome], None] = lambda outcome: None,
+) -> Exam:
+    """Ask every checkpoint about every task, and judge the answers.
 
-    Answers and verdicts are kept in the archive: the same call goes on where it stopped, and one
-    with more samples adds to them. No prompt shows a kernel. One checkpoint is asked after the
-    other; then tasks are judged, ``jobs`` of them side by side. After that each checkpoint gives
-    ``shown`` answers more, to prompts that show two of its own kernels with what the judge found.
-    Without ``timed`` only rightness is found, in a fraction of the time: nobody has looked then
-    whether own code does the work.
+    Answers and verdicts are kept in the archive: the same call resumes where it stopped, and a call
+    with more samples adds to them. The first prompts show no kernels. One checkpoint is asked after
+    the other; then tasks are judged, ``jobs`` of them side by side. After that each checkpoint
+    gives ``shown`` further answers, to prompts that show two of its own kernels with their
+    verdicts. Without ``timed`` only correctness is judged, in a fraction of the time, and it is not
+    known whether the kernel's own code does the work.
 
     Raises:
         DeviceError: this machine has no such device.
@@ -77,43 +87,52 @@ def run(
         UsageError: kernels in the dialect cannot be judged on the device.
     """
     device = resolve(Device.parse(settings.device))
-    told = dataclasses.replace(
-        settings, proposers=(), models=tuple(policy.name for policy in examined),
+    settings = dataclasses.replace(
+        settings,
+        proposers=(),
+        models=tuple(policy.name for policy in examined),
         dialects=(_usable(dialect, device),),
-    )  # fmt: skip
-    here = Here.of(device, told)
+    )
+    here = Here.of(device, settings)
     calls: dict[str, list[Call]] = {entry.task.digest: [] for entry in entries}
-    with Archive(told.archive) as archive, Court(told, device, jobs=jobs, timed=timed) as court:
-        questions = Questions(entries, told, device, max_tokens, archive)
+    with (
+        Archive(settings.archive) as archive,
+        RewardPool(settings, device, jobs=jobs, timed=timed) as pool,
+    ):
+        questions = Questions(entries, settings, device, max_tokens, archive)
 
-        def one(entry: SuiteEntry) -> Outcome:
-            said = [
-                Answer(entry.task, c.dialect, c.answer, model=c.model, call=c.id)
-                for c in calls[entry.task.digest]
-            ]
-            error = None
-            try:
-                faults = [judged.fault for judged in court.judge(said) if judged.fault is not None]
-                error = error_facts(faults[0]) if faults else None
-            except KernelwrightError as failed:
-                error = error_facts(failed)
-            return Outcome(entry, known.chapter(entry.task, told, here), error)
+        def judge_task(entry: SuiteEntry) -> TaskOutcome:
+            error = _judge(entry, calls[entry.task.digest], pool)
+            return TaskOutcome(entry, known.chapter(entry.task, settings, here), error)
 
-        def sit() -> list[Outcome]:
-            found = side_by_side(one, entries, jobs=jobs, on_done=on_done)
-            return [o or Outcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]
+        def judge_tasks() -> list[TaskOutcome]:
+            found = side_by_side(judge_task, entries, jobs=jobs, on_done=on_done)
+            return [o or TaskOutcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]
 
         questions.ask(calls, {policy: policy.samples for policy in examined})
-        outcomes = sit()
+        outcomes = judge_tasks()
         if shown and all(outcome.was_run for outcome in outcomes):
             questions.ask(calls, dict.fromkeys(examined, shown), is_shown=True)
-            outcomes = sit()
+            outcomes = judge_tasks()
     judged = [o.entry.task.digest for o in outcomes if o.was_run and o.error is None]
     return Exam(outcomes, frozenset(call.id for digest in judged for call in calls[digest]))
 
 
+def _judge(entry: SuiteEntry, calls: Sequence[Call], pool: RewardPool) -> dict[str, str] | None:
+    """Judge the answers to one task, and return the error if it cannot be judged."""
+    answers = [
+        PolicyAnswer(entry.task, call.dialect, call.answer, model=call.model, call=call.id)
+        for call in calls
+    ]
+    try:
+        faults = [judged.fault for judged in pool.judge(answers) if judged.fault is not None]
+    except KernelwrightError as failed:
+        return error_facts(failed)
+    return error_facts(faults[0]) if faults else None
+
+
 def _usable(dialect: str, device: Device) -> str:
-    """The dialect to ask for; by default what the rules would write in on such a device."""
+    """Return the dialect to ask for; by default the one that rules use on such a device."""
     name = dialect or ("cpp" if device.kind == "cpu" else "triton")
     missing = plugins.find("kernelwright.dialects", name).missing(device)
     if missing:

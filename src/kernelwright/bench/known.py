@@ -1,4 +1,4 @@
-"""What the archive holds of a task that was found on this machine, under settings as these."""
+"""Looks up earlier results for a task in the archive, from this machine and similar settings."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from kernelwright.report.chapter import Chapter, chapters
 
 LIMITS = ("budget_s", "budget_tokens", "budget_usd")
 PROPOSING = ("proposers", "models", "contexts", "attached", "seed")
-"""Settings that change what is proposed, besides the limits and the dialects."""
+"""Settings that change which candidates are proposed, besides the limits and the dialects."""
 
 
 def search_of(task: Task, settings: Settings, here: Here) -> Run | None:
-    """The last search of a task that the archive holds and that makes another one needless.
+    """Return the last archived search of a task that makes another search unnecessary.
 
-    It came to its end in this environment and under this judge, with settings that propose the
-    same, and with no less time, tokens and money.
+    It has ended in this environment under this version of the judge, its settings propose the same
+    candidates, and it had at least as much time, tokens and money.
     """
-    found = [run for run in _ended_runs(task, settings, here) if _does_as(run.settings, settings)]
+    found = [run for run in _ended_runs(task, settings, here) if _includes(run.settings, settings)]
     return found[-1] if found else None
 
 
 def ended(task: Task, settings: Settings, here: Here) -> Mapping[str, Any] | None:
-    """What the last search of a task said at its end in this environment."""
+    """Return the facts that the last search of a task in this environment ended with."""
     found = _ended_runs(task, settings, here)
     return found[-1].settings["ended"] if found else None
 
 
 def chapter(task: Task, settings: Settings, here: Here) -> Chapter | None:
-    """What the archive says about a task in this environment; None where nothing was judged."""
+    """Return the report's chapter on a task in this environment; None if nothing was judged."""
     with Archive(settings.archive) as archive:
         if not archive.runs(task.digest):
             return None
@@ -45,21 +45,21 @@ def chapter(task: Task, settings: Settings, here: Here) -> Chapter | None:
 
 
 def _ended_runs(task: Task, settings: Settings, here: Here) -> list[Run]:
-    """The task's runs that came to their end in this environment and under this judge."""
+    """Return the task's runs that have ended in this environment under this judge."""
     with Archive(settings.archive) as archive:
         runs = archive.runs(task.digest)
     return [run for run in runs if run.finished_at and _is_from(run.settings, here)]
 
 
 def _is_from(then: Mapping[str, Any], here: Here) -> bool:
-    told = then.get("ended", {})
-    if told.get("judge") != JUDGE_VERSION:
+    ended = then.get("ended", {})
+    if ended.get("judge") != JUDGE_VERSION:
         return False
-    return here.is_of(Environment(told["device"], told["environment"]))
+    return here.is_of(Environment(ended["device"], ended["environment"]))
 
 
-def _does_as(stored: Mapping[str, Any], now: Settings) -> bool:
-    """Whether a search with settings as stored has done all that one with those of now would."""
+def _includes(stored: Mapping[str, Any], now: Settings) -> bool:
+    """Whether a search with the stored settings has done all that the current ones would do."""
     then = asdict(Settings()) | dict(stored)
     return (
         all(_covers(then[name], getattr(now, name)) for name in LIMITS)
@@ -70,10 +70,10 @@ def _does_as(stored: Mapping[str, Any], now: Settings) -> bool:
 
 
 def _covers(then: float | None, now: float | None) -> bool:
-    """Whether one limit is no tighter than another; without one there is none."""
+    """Whether the earlier limit is at least as high as the current one; None means no limit."""
     return not then or (bool(now) and then >= now)
 
 
 def _plain(value: Any) -> Any:
-    """A setting as the archive gives it back."""
+    """Return a setting in the form in which the archive returns it."""
     return list(value) if isinstance(value, tuple) else value

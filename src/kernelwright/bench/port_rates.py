@@ -1,4 +1,4 @@
-"""The bench of programs to port: pass rates of our translator, and of hipify-perl beside it."""
+"""The port benchmark: pass rates of our translator, and of hipify-perl for comparison."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ from kernelwright.port.hardware import HardwareRun, runs_on_nvidia
 
 
 def answer(
-    *, problems: Sequence[str] = (), targets: Sequence[str] = (), hipify: Path | None = None,
-    jobs: int = 1, on_done: Callable[[str], None] = lambda text: None,
-) -> Answer:  # fmt: skip
-    """Pass rates by domain and by rung; ``hipify`` is the path of hipify-perl.
+    *,
+    problems: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    hipify: Path | None = None,
+    jobs: int = 1,
+    on_done: Callable[[str], None] = lambda text: None,
+) -> Answer:
+    """Return pass rates by domain and by rung; ``hipify`` is the path of hipify-perl.
 
-    ``problems`` are names of programs or of domains; without them the whole bench is run, ``jobs``
-    programs at a time. Where there are nvcc and an NVIDIA GPU, rung 3 is tried as well.
+    ``problems`` are names of programs or of domains; by default the whole benchmark is run. It runs
+    ``jobs`` programs at a time. With nvcc and an NVIDIA GPU, rung 3 is tried as well.
 
     Raises:
-        UsageError: no such program, domain, or script.
+        UsageError: there is no such program, domain or script.
     """
     translators = {"kernelwright": port_bench.ours}
     if hipify is not None:
         translators["hipify-perl"] = port_bench.hipify_perl(hipify)
     programs = port_bench.chosen(problems)
     targets = targets or port_bench.TARGETS
-    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     shown: list[Any] = []
     for name, translator in translators.items():
 
         def tried(
-            program: port_bench.Program, name: str = name, translator: Any = translator
-        ) -> port_bench.Outcome:
+            program: port_bench.BenchProgram, name: str = name, translator: Any = translator
+        ) -> port_bench.ProgramOutcome:
             outcome = port_bench.evaluate(program, translator, targets=targets)
             if gpu_missing() is None:
                 outcome = _on_nvidia(outcome, program, translator(program))
@@ -51,18 +55,18 @@ def answer(
         with ThreadPoolExecutor(jobs) as pool:
             outcomes = list(pool.map(tried, programs))
         rates = port_bench.rates(outcomes)
-        told[name] = {
+        found[name] = {
             "rates": [asdict(rate) for rate in rates],
             "programs": [asdict(outcome) for outcome in outcomes],
         }
         shown.append(_table(name, rates))
         shown += [f"{o.program}: {fault}" for o in outcomes for fault in o.faults[:2]]
-    return Answer({"suite": "port", "targets": list(targets), "translators": told}, 0, shown)
+    return Answer({"suite": "port", "targets": list(targets), "translators": found}, 0, shown)
 
 
 def _on_nvidia(
-    outcome: port_bench.Outcome, program: port_bench.Program, text: str
-) -> port_bench.Outcome:
+    outcome: port_bench.ProgramOutcome, program: port_bench.BenchProgram, text: str
+) -> port_bench.ProgramOutcome:
     with tempfile.TemporaryDirectory() as folder:
         original, ported = Path(folder, "original.cu"), Path(folder, "port.hip")
         original.write_text(program.source)

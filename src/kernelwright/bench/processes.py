@@ -1,4 +1,4 @@
-"""What a suite does with one task, each time in a process of its own."""
+"""The work that a suite does on one task, each piece in its own process."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ from kernelwright.judge import Judge, Nursery
 from kernelwright.judge.machine.room import needed_bytes
 from kernelwright.search import loop
 from kernelwright.workers.in_process import in_process
-from kernelwright.workers.lanes import WHOLE, Lane
+from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
-RUN_ALONE = "run kernelwright optimize on this task alone to see what it says"
+RUN_ALONE = "run kernelwright optimize on this task alone to see the error"
 INTERRUPTED = {"what": "the search was interrupted", "seen": "Ctrl-C", "do": "run it again"}
 PRELOADED = (
     __name__,
     "kernelwright.judge.judge",
     "kernelwright.proposers.rules.proposer",
-    "torch._dynamo",  # two seconds in every search otherwise
+    "torch._dynamo",  # its import would take two seconds in every search
     "torch.export._trace",
 )
 
 Work = Callable[..., Any]
-"""Takes a task, settings, and the ``nursery`` by name."""
+"""A function of a task, settings, and the keyword argument ``nursery``."""
 
 
 def search_task(task: Task, settings: Settings, nursery: Nursery) -> None:
-    """Search, unless the library leaves nothing to win."""
+    """Search the task, unless the library is already as fast as a copy."""
     result = loop.optimize(task, settings=settings, nursery=nursery, stops_early=True)
     if result.interrupted:
         raise KeyboardInterrupt
 
 
 def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
-    """Time the library alone, and end the task's search where it leaves nothing to win."""
+    """Time only the library, and record the search as ended if nothing can be gained."""
     device = resolve(Device.parse(settings.device))
-    judging = {"device": device, "settings": settings, "nursery": nursery, "for_library": True}
-    with Judge(task, **judging) as judge:
+    with Judge(task, device=device, settings=settings, nursery=nursery, for_library=True) as judge:
         ended = judge.nothing_to_win()
         if ended:
             with Archive(settings.archive) as archive:
@@ -53,24 +52,34 @@ def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
 
 
 def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:
-    """The bytes of a device's memory that judging the task takes."""
+    """Return the bytes of device memory that judging the task takes."""
     return needed_bytes(task)
 
 
 def in_a_process(
-    work: Work, task: Task, settings: Settings, limit_s: float, nursery: Nursery,
-    lane: Lane = WHOLE,
-) -> Any:  # fmt: skip
-    """What ``work`` returns; what, seen and do of an error as a dictionary."""
+    work: Work,
+    task: Task,
+    settings: Settings,
+    limit_s: float,
+    nursery: Nursery,
+    slot: WorkerSlot = WHOLE_MACHINE,
+) -> Any:
+    """Run ``work`` in its own process; return its value, or an error as a dictionary.
+
+    The dictionary has the keys 'what', 'seen' and 'do'.
+    """
     ending = in_process(
         partial(work, task, settings),
-        nursery=nursery, lane=lane, limit_s=limit_s, preload=PRELOADED,
-    )  # fmt: skip
+        nursery=nursery,
+        slot=slot,
+        limit_s=limit_s,
+        preload=PRELOADED,
+    )
     if ending.is_interrupted:
         return INTERRUPTED
     if ending.is_late:
-        seen = f"no end within {limit_s:.0f} s"
-        do = "give it more with --limit; what was found by then is in the archive"
+        seen = f"it did not end within {limit_s:.0f} s"
+        do = "give it more time with --limit; its results so far are in the archive"
         return {"what": "the search was stopped", "seen": seen, "do": do}
     if ending.died:
         return {"what": "the search died", "seen": ending.died, "do": RUN_ALONE}

@@ -1,4 +1,4 @@
-"""What checkpoints are asked in an exam, and their answers, in an archive."""
+"""Asks checkpoints the questions of an exam, and keeps their answers in the archive."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kernelwright.archive import Archive
-from kernelwright.core.call import EXAM, EXEMPLARS, Call
-from kernelwright.core.call import Outcome as Ending
+from kernelwright.core.call import EXAM, EXEMPLARS, Call, Outcome
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.ids import new_id
@@ -31,14 +30,17 @@ from kernelwright.proposers.swarm.prompt import GENERATOR
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train.prompts import Prompts
 
-AT_ONCE = 64  # questions that wait for a checkpoint, which answers so many together
-ANSWER_S = 600.0  # for all that are answered together: a small model on a CPU
-N_EXEMPLARS = 2  # of a prompt that shows some, as in training
+AT_ONCE = 64
+"""Questions that are asked at once, as many as a checkpoint answers together."""
+ANSWER_S = 600.0
+"""Seconds that answering a batch of questions may take, enough for a small model on a CPU."""
+N_EXEMPLARS = 2
+"""Kernels in a prompt that shows exemplars, as in training."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A checkpoint to examine, and how many answers to each task."""
+    """A checkpoint to examine, and the number of its answers to each task."""
 
     folder: Path
     samples: int
@@ -49,7 +51,7 @@ class Policy:
 
     @cached_property
     def weights(self) -> str:
-        """A digest of what it answers with: another checkpoint in the same folder is another."""
+        """Digest of the weights; it tells different checkpoints in the same folder apart."""
         found = hashlib.blake2b(digest_size=8)
         for file in sorted(self.folder.glob("*.safetensors")):
             with file.open("rb") as opened:
@@ -59,10 +61,10 @@ class Policy:
 
 @dataclass(frozen=True)
 class Questions:
-    """Asks checkpoints for kernels to tasks, as often as the archive lacks answers."""
+    """Asks checkpoints for the answers that the archive lacks."""
 
     entries: Sequence[SuiteEntry]
-    told: Settings
+    settings: Settings
     device: Device
     max_tokens: int
     archive: Archive
@@ -70,12 +72,13 @@ class Questions:
     def ask(
         self, calls: dict[str, list[Call]], wanted: Mapping[Policy, int], *, is_shown: bool = False
     ) -> None:
-        """Add so many answers of each checkpoint to those of each task, by its digest.
+        """Add the ``wanted`` number of answers of each checkpoint to ``calls``, by task digest.
 
-        With ``is_shown`` prompts show kernels of the checkpoint's own among ``calls``, with what
-        the judge found. Each answer is kept as soon as it is there.
+        With ``is_shown`` the prompts show the checkpoint's own kernels from ``calls`` with their
+        verdicts. Each answer is archived as soon as it arrives.
         """
-        tasks = {entry.task.digest: entry.task for entry in self.entries}  # two may have one text
+        # Two entries may have the same text.
+        tasks = {entry.task.digest: entry.task for entry in self.entries}
         for policy, n_wanted in wanted.items():
             blanks = [(task, self._blank(policy, task, calls, is_shown)) for task in tasks.values()]
             missing: list[tuple[str, int, Call]] = []
@@ -83,8 +86,8 @@ class Questions:
                 answers = self._answers(task, blank)
                 if len(answers) < n_wanted:
                     self.archive.add_task(task)
-                    run = self.archive.start_run(task, self.told)
-                    fresh = fresh_seeds(self.told.seed, task, answers)
+                    run = self.archive.start_run(task, self.settings)
+                    fresh = fresh_seeds(self.settings.seed, task, answers)
                     seeds = itertools.islice(fresh, n_wanted - len(answers))
                     missing += [(run, seed, blank) for seed in seeds]
             if missing:
@@ -94,7 +97,7 @@ class Questions:
                 calls[task.digest] += self._answers(task, blank)[:n_wanted]
 
     def _answers(self, task: Task, blank: Call) -> list[Call]:
-        """Those to this question that the archive holds."""
+        """Return the archived answers to the question ``blank``."""
         return [
             call
             for call in self.archive.calls(task.digest)
@@ -102,7 +105,7 @@ class Questions:
             and call.messages == blank.messages
             and call.is_shown == blank.is_shown
             and blank.parameters.items() <= call.parameters.items()
-            and call.outcome is not Ending.FAILED  # the machine's, not the model's
+            and call.outcome is not Outcome.FAILED  # the machine's fault, not the model's
         ]
 
     def _ask(self, policy: Policy, missing: Sequence[tuple[str, int, Call]]) -> None:
@@ -120,56 +123,75 @@ class Questions:
         began = time.monotonic()
         reply = endpoint.ask(call.messages, parameters, ANSWER_S)
         return dataclasses.replace(
-            call, id=new_id(),
-            parameters=parameters, answer=reply.answer, outcome=ending(reply, self.max_tokens),
-            detail=reply.detail, input_tokens=reply.input_tokens or 0,
-            output_tokens=reply.output_tokens or 0, took_s=time.monotonic() - began,
-        )  # fmt: skip
+            call,
+            id=new_id(),
+            parameters=parameters,
+            answer=reply.answer,
+            outcome=outcome_of(reply, self.max_tokens),
+            detail=reply.detail,
+            input_tokens=reply.input_tokens or 0,
+            output_tokens=reply.output_tokens or 0,
+            took_s=time.monotonic() - began,
+        )
 
     def _blank(
         self, policy: Policy, task: Task, calls: Mapping[str, Sequence[Call]], is_shown: bool
     ) -> Call:
-        """The question about a task, without an answer."""
-        dialect = self.told.dialects[0]
+        """Return the question about a task, as a call without an answer."""
+        dialect = self.settings.dialects[0]
         own = frozenset(
             Candidate(code, dialect).normal
             for call in calls[task.digest]
             if call.model == policy.name and (code := read(call.answer, dialect).code)
         )
         prompts = Prompts(
-            self.archive, self.device, resolve_threads(self.told.threads),
-            exemplars=N_EXEMPLARS if is_shown else 0, among=own,
-        )  # fmt: skip
+            self.archive,
+            self.device,
+            resolve_threads(self.settings.threads),
+            exemplars=N_EXEMPLARS if is_shown else 0,
+            among=own,
+        )
         parameters = {
-            "weights": policy.weights, "device": self.device.key,
-            "gpu": gpu_name(self.device), "max_output_tokens": self.max_tokens,
-        }  # fmt: skip
+            "weights": policy.weights,
+            "device": self.device.key,
+            "gpu": gpu_name(self.device),
+            "max_output_tokens": self.max_tokens,
+        }
         if is_shown:
             parameters[EXEMPLARS] = N_EXEMPLARS
         return Call(
-            id="", model=policy.name, purpose=EXAM, context=CONTEXT, template=GENERATOR,
-            dialect=dialect, parameters=parameters,
-            messages=prompts.ask(task, dialect, self.told.seed).messages, answer="",
-            outcome=Ending.FAILED,
-        )  # fmt: skip
+            id="",
+            model=policy.name,
+            purpose=EXAM,
+            context=CONTEXT,
+            template=GENERATOR,
+            dialect=dialect,
+            parameters=parameters,
+            messages=prompts.ask(task, dialect, self.settings.seed).messages,
+            answer="",
+            outcome=Outcome.FAILED,
+        )
 
 
 def fresh_seeds(seed: int, task: Task, answers: Sequence[Call]) -> Iterator[int]:
-    """Those of further answers to a task: under a seed that was asked with, the same come again."""
+    """Yield seeds for further answers; a seed that was used before would repeat its answers."""
     used = {call.parameters.get("seed") for call in answers}
     drawn = (random.Random(f"{seed} {task.digest} {n}").getrandbits(31) for n in itertools.count())
     return (each for each in drawn if each not in used)
 
 
-def ending(reply: Reply, max_tokens: int) -> Ending:
-    """How an answer ended. One that the clock cut off failed, by the machine's fault: it does not
-    count, and is asked again. One that the limit of tokens cut off is the model's."""
+def outcome_of(reply: Reply, max_tokens: int) -> Outcome:
+    """Return how an answer ended.
+
+    An answer that the time limit cut off counts as failed, since the machine was too slow; it is
+    asked for again. An answer that the token limit cut off counts as the model's.
+    """
     is_short = reply.output_tokens is not None and reply.output_tokens < max_tokens
-    return Ending.FAILED if reply.outcome is Ending.CUT and is_short else reply.outcome
+    return Outcome.FAILED if reply.outcome is Outcome.CUT and is_short else reply.outcome
 
 
 def _free() -> None:
-    """Give back what a checkpoint held: the next one, or the judge, needs it."""
+    """Release a checkpoint's memory for the next one or for the judge."""
     import torch
 
     open_endpoint.cache_clear()

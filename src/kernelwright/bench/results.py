@@ -1,4 +1,4 @@
-"""What the searches of a suite came to: as JSON, as tables, and as a page."""
+"""The results of a suite's searches as JSON, as tables and as an HTML page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.archive import Archive, without_password
-from kernelwright.bench.suite import Outcome
+from kernelwright.bench.suite import TaskOutcome
 from kernelwright.console.terminal import Answer
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.places import written_whole
@@ -26,15 +26,16 @@ from kernelwright.report.table import policy_table, suite_table, technique_table
 from kernelwright.report.techniques import ablation
 from kernelwright.report.unfinished import Unfinished
 
-SHOWN_FAST = ("1", "1.5", "2")  # what a terminal has room for; the page and the JSON have all
+SHOWN_FAST = ("1", "1.5", "2")
+"""The fast_p columns that fit on a terminal; the page and the JSON have all of them."""
 
 
 def answer(
-    suite: str, outcomes: list[Outcome], settings: Settings, calls: Collection[str] = ()
+    suite: str, outcomes: list[TaskOutcome], settings: Settings, calls: Collection[str] = ()
 ) -> Answer:
-    """The table, the statistics and the page of a suite; the page and its JSON are written.
+    """Return the table and the statistics of a suite, and write its page and the page's JSON.
 
-    ``calls`` are the ids of the checkpoints' answers that count, where some were examined.
+    ``calls`` are the identifiers of the answers that count, if checkpoints were examined.
     """
     ran = [outcome for outcome in outcomes if outcome.was_run]
     scores = [_score(outcome) for outcome in ran]
@@ -47,7 +48,7 @@ def answer(
     rows = [_facts(outcome) for outcome in ran]
     levels = summaries(scores)
     techniques = None if calls else ablation(found, n_tasks=len(scores))
-    told = {
+    result = {
         "suite": suite,
         "levels": [asdict(level) for level in levels],
         "policies": [asdict(policy) for policy in policies],
@@ -59,32 +60,32 @@ def answer(
     }
     if page is not None:
         with written_whole(page.with_suffix(".json")) as partial:
-            partial.write_text(json.dumps(told, indent=1))
+            partial.write_text(json.dumps(result, indent=1))
     last = f"report: {page}" if page else "nothing was judged"
-    if told["not_run"]:
-        last += f"\n{len(told['not_run'])} tasks were not run; the same command goes on with them"
+    if result["not_run"]:
+        last += f"\n{len(result['not_run'])} tasks were not run; the same command resumes with them"
     tables = [suite_table(rows), _level_table(levels)]
     if policies:
         tables.append(policy_table(policies))
     if techniques and techniques.techniques:
         tables.append(technique_table(techniques))
-    return Answer(told, 0 if found else 1, [*tables, Text(last)])
+    return Answer(result, 0 if found else 1, [*tables, Text(last)])
 
 
 def page_place(suite: str, settings: Settings, *, is_exam: bool) -> Path:
-    """Where the page of a suite goes."""
+    """Return the path of a suite's page."""
     return Path(settings.out, f"bench-{suite}-policy.html" if is_exam else f"bench-{suite}.html")
 
 
 def _policies(
-    outcomes: list[Outcome], settings: Settings, calls: Collection[str]
+    outcomes: list[TaskOutcome], settings: Settings, calls: Collection[str]
 ) -> list[PolicySummary]:
     levels = {outcome.entry.task.digest: outcome.entry.level for outcome in outcomes}
     with Archive(settings.archive) as archive:
         return examined(answered(archive, levels, calls))
 
 
-def _score(outcome: Outcome) -> Score:
+def _score(outcome: TaskOutcome) -> Score:
     entry = outcome.entry
     if outcome.chapter is None:
         found = Score(entry.level, entry.name, is_failed=outcome.error is not None)
@@ -93,8 +94,8 @@ def _score(outcome: Outcome) -> Score:
     return replace(found, copy_share=_copy_share(outcome))
 
 
-def _unfinished(outcomes: list[Outcome]) -> list[Unfinished]:
-    """The tasks whose search did not come to its end, or was not begun."""
+def _unfinished(outcomes: list[TaskOutcome]) -> list[Unfinished]:
+    """Return the tasks whose search did not end or was not begun."""
     open_ones = [o for o in outcomes if o.error is not None or not o.was_run]
     return [
         Unfinished(f"{o.entry.level}/{o.entry.name}", _why(o) if o.error else "not begun")
@@ -102,33 +103,37 @@ def _unfinished(outcomes: list[Outcome]) -> list[Unfinished]:
     ]
 
 
-def _why(outcome: Outcome) -> str:
-    """Why nothing was judged."""
+def _why(outcome: TaskOutcome) -> str:
+    """Return the reason why nothing was judged."""
     if outcome.error is not None:
         return facts.printable(outcome.error["what"], 80)
     return (outcome.ended or {}).get("why", "nothing was proposed")
 
 
-def _copy_share(outcome: Outcome) -> float | None:
-    """How much of the rate of a copy the fastest reaches: candidate, or else library setting."""
-    told = outcome.ended or {}
+def _copy_share(outcome: TaskOutcome) -> float | None:
+    """Return the fastest version's memory throughput as a share of a copy's.
+
+    The fastest version is the best candidate, or else the fastest library setting. None means that
+    nothing was timed or no copy was measured.
+    """
+    ended = outcome.ended or {}
     best = outcome.chapter.best if outcome.chapter else None
     if best is not None:
         fastest_ns = best[1].timing.median_ns(CANDIDATE)
     else:
         fastest_ns = min(_baseline_ns(outcome).values(), default=0.0)
-    if not fastest_ns or "moved_bytes" not in told:
+    if not fastest_ns or "moved_bytes" not in ended:
         return None
-    return told["moved_bytes"] / told["copied_bytes_per_s"] * 1e9 / fastest_ns
+    return ended["moved_bytes"] / ended["copied_bytes_per_s"] * 1e9 / fastest_ns
 
 
-def _baseline_ns(outcome: Outcome) -> dict[str, float]:
+def _baseline_ns(outcome: TaskOutcome) -> dict[str, float]:
     found = facts.baseline_ns(outcome.chapter.history) if outcome.chapter else {}
     return found or (outcome.ended or {}).get("baseline_ns", {})
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
-    """One task in the form that ``optimize --json`` gives, with its place in the suite."""
+def _facts(outcome: TaskOutcome) -> dict[str, Any]:
+    """Return one task in the form of ``optimize --json``, with its place in the suite."""
     entry, chapter = outcome.entry, outcome.chapter
     place = {"level": entry.level, "problem": entry.problem}
     task = {"name": f"{entry.level}/{entry.name}", "digest": entry.task.digest}
@@ -164,23 +169,23 @@ def _best(chapter: Chapter) -> dict[str, Any] | None:
     }
 
 
-def line(outcome: Outcome) -> str:
-    """One line for a task that is done, for stderr."""
-    told = _facts(outcome)
+def line(outcome: TaskOutcome) -> str:
+    """Return a line about a finished task, for stderr."""
+    task = _facts(outcome)
     if not outcome.was_run:
-        said = "not run"
-    elif "error" in told and not told.get("best"):
-        said = "error: " + facts.printable(told["error"]["what"], 80)
-    elif told["best"] is None:
-        said = f"library stays best{': ' + told['ended'] if 'ended' in told else ''}"
+        text = "not run"
+    elif "error" in task and not task.get("best"):
+        text = "error: " + facts.printable(task["error"]["what"], 80)
+    elif task["best"] is None:
+        text = f"library stays best{': ' + task['ended'] if 'ended' in task else ''}"
     else:
-        ratio = told["best"]["speedup"][told["strongest"]]
-        said = f"{told['best']['dialect']} {ratio['median']:.2f} × {told['strongest']}"
-    return f"{told['task']['name']}: {said}{_since(outcome)}"
+        ratio = task["best"]["speedup"][task["strongest"]]
+        text = f"{task['best']['dialect']} {ratio['median']:.2f} × {task['strongest']}"
+    return f"{task['task']['name']}: {text}{_since(outcome)}"
 
 
-def _since(outcome: Outcome) -> str:
-    """When and under what the figure was found, where it is no new one."""
+def _since(outcome: TaskOutcome) -> str:
+    """Return when and under which versions an earlier result was found; empty for a new one."""
     if outcome.earlier is None:
         return ""
     ended = outcome.earlier.settings["ended"]
@@ -194,15 +199,17 @@ def _level_table(levels: list[LevelSummary]) -> Table:
         table.add_column(name)
     for level in levels:
         table.add_row(
-            level.level, f"{level.n}, {level.n_won}, {level.n_failed}",
-            f"{level.geometric_mean:.3f}", f"{level.plain_mean:.3f}",
+            level.level,
+            f"{level.n}, {level.n_won}, {level.n_failed}",
+            f"{level.geometric_mean:.3f}",
+            f"{level.plain_mean:.3f}",
             f"{level.median:.3f} ({level.lower_quartile:.2f}–{level.upper_quartile:.2f})",
             "" if level.copy_share is None else f"{level.copy_share:.0%}",
             *(f"{level.fast[p]:.0%}" for p in SHOWN_FAST),
             *(f"{share.geometric_mean:.3f}, {share.n}" for share in level.kinds),
-        )  # fmt: skip
+        )
     table.caption = (
-        "mean: geometric; of a kind: with all but its wins at 1, and their number; of a copy: the "
-        "median share of the rate at which a copy moves as much"
+        "mean: geometric; of a kind: with all but its wins set to 1, and the number of wins; of a "
+        "copy: median of the memory throughput as a share of a copy's"
     )
     return table

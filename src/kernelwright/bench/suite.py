@@ -1,13 +1,15 @@
-"""A suite of tasks: one search each in a process of its own, resumed from the archive."""
+"""Searches a suite of tasks, each in its own process; the archive lets it resume."""
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kernelwright.archive import Archive, Run
@@ -28,126 +30,134 @@ from kernelwright.judge.machine.here import Here
 from kernelwright.judge.machine.place import place_of
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.workers.lanes import WHOLE, Free, Lane
 from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
 
 LARGE_SHARE = 0.3
-"""Of a device's memory, that a task takes: no more than two of them can be judged side by side."""
+"""Share of the device's memory from which a task is large: at most two large tasks can be judged
+side by side."""
 SIZE_LIMIT_S = 20.0
+"""Seconds that finding out the size of a task may take."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one task of a suite: a chapter of the archive, an error, or neither."""
+class TaskOutcome:
+    """The result of one task of a suite: a chapter of the report, an error, both or neither."""
 
     entry: SuiteEntry
     chapter: Chapter | None = None
-    """Absent where nothing was judged."""
+    """The verdicts on the task's candidates; None if nothing was judged."""
     error: dict[str, Any] | None = None
-    """What, seen, do: why the search did not come to its end."""
+    """The reason ('what', 'seen', 'do') why the search did not end."""
     ended: Mapping[str, Any] | None = None
-    """What the search said at its end: why nothing was proposed, how fast the device copies."""
+    """Facts that the search ended with: why nothing was proposed, how fast the device copies."""
     was_run: bool = True
-    """False where the time for the whole suite was over before its turn, or Ctrl-C ended its search
-    before anything was judged: the same call goes on with it."""
+    """False if the time for the suite was over before the task's turn, or if Ctrl-C ended its
+    search before anything was judged. The same call resumes with the task."""
     earlier: Run | None = None
-    """The search that the archive holds and that made another one needless."""
+    """The archived search that made another one unnecessary."""
 
 
 def run(
-    entries: Sequence[SuiteEntry], *, settings: Settings, lanes: Sequence[Lane] = (WHOLE,),
-    limit_s: float, total_s: float = float("inf"),
-    on_done: Callable[[Outcome], None] = lambda outcome: None,
-) -> list[Outcome]:  # fmt: skip
-    """Search every task that the archive does not hold yet; the outcomes in the suite's order.
+    entries: Sequence[SuiteEntry],
+    *,
+    settings: Settings,
+    slots: Sequence[WorkerSlot] = (WHOLE_MACHINE,),
+    limit_s: float,
+    total_s: float = float("inf"),
+    on_done: Callable[[TaskOutcome], None] = lambda outcome: None,
+) -> list[TaskOutcome]:
+    """Search every task without an archived search; return the outcomes in the suite's order.
 
-    In every lane one search goes on at a time, on its GPU and its cores from start to end; the
-    judge's lock on a device keeps measuring on it apart. A search that takes longer than
-    ``limit_s`` is stopped, and none is begun after ``total_s``. Tasks that need much of a device's
-    memory come last; of those the library is timed first, and where it is as fast as a copy nothing
-    is searched. Ctrl-C stops the searches; what they found stays, and the same call goes on from
-    there.
+    Each slot runs one search at a time on its GPU and its cores; the judge's device lock keeps
+    timings on one device apart. A search that takes longer than ``limit_s`` seconds is stopped, and
+    none is begun after ``total_s`` seconds. Tasks that need much device memory come last; for them
+    the library is timed first, and if it is as fast as a copy nothing is searched. Ctrl-C stops the
+    searches; their results are kept, and the same call resumes.
 
     Raises:
         DeviceError: this machine has no such device.
     """
     entries = [replace(e, task=e.task.in_precision(settings.precision)) for e in entries]
     device = resolve(Device.parse(settings.device))
-    here = Here.of(device, settings, n_cores=len(lanes[0].cores))
-    Archive(settings.archive).close()  # made once, before several processes open it
+    here = Here.of(device, settings, n_cores=len(slots[0].cores))
+    Archive(settings.archive).close()  # created here, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
-    free = Free(lanes)
+    free = FreeSlots(slots)
 
     def is_due(entry: SuiteEntry) -> bool:
         is_searched = known.search_of(entry.task, settings, here) is not None
         return not is_searched and time.monotonic() < last_start
 
-    def in_a_lane(work: Work, entry: SuiteEntry) -> Any:
-        with free.one() as lane:
-            return in_a_process(work, entry.task, settings, limit_s, nursery, lane)
+    def in_a_slot(work: Work, entry: SuiteEntry) -> Any:
+        with free.take() as slot:
+            return in_a_process(work, entry.task, settings, limit_s, nursery, slot)
 
     def survey(entry: SuiteEntry) -> None:
         with locks[id(entry)]:
             if is_due(entry):
-                in_a_lane(survey_task, entry)
+                in_a_slot(survey_task, entry)
 
-    def search(entry: SuiteEntry) -> Outcome:
+    def search(entry: SuiteEntry) -> TaskOutcome:
         with locks[id(entry)]:
             earlier = known.search_of(entry.task, settings, here)
             was_run = earlier is not None or time.monotonic() < last_start
-            error = in_a_lane(search_task, entry) if was_run and earlier is None else None
-        return _outcome(Outcome(entry, None, error, None, was_run, earlier), settings, here)
+            error = in_a_slot(search_task, entry) if was_run and earlier is None else None
+        return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    def work(step: tuple[Callable[[SuiteEntry], Outcome | None], SuiteEntry]) -> Outcome | None:
-        return step[0](step[1])
-
-    def tell(outcome: Outcome | None) -> None:
+    def tell(outcome: TaskOutcome | None) -> None:
         if outcome is not None:
             on_done(outcome)
 
     with WarmProgram() as nursery:
         small, large = _by_size(mixed(entries), settings, nursery, is_due)
-        steps = [(search, e) for e in small] + [(survey, e) for e in large]
-        steps += [(search, e) for e in large]
-        found = side_by_side(work, steps, jobs=len(lanes), on_done=tell)
+        steps: list[Callable[[], TaskOutcome | None]] = [partial(search, entry) for entry in small]
+        steps += [partial(survey, entry) for entry in large]
+        steps += [partial(search, entry) for entry in large]
+        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=tell)
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
-    return [outcomes.get(id(entry), Outcome(entry, was_run=False)) for entry in entries]
+    return [outcomes.get(id(entry), TaskOutcome(entry, was_run=False)) for entry in entries]
 
 
-def _outcome(found: Outcome, settings: Settings, here: Here) -> Outcome:
-    """With what the archive says; who was interrupted before anything was judged was not run."""
-    told = known.chapter(found.entry.task, settings, here)
-    if told is None and found.error == INTERRUPTED:
-        return Outcome(found.entry, was_run=False)
-    return replace(found, chapter=told, ended=known.ended(found.entry.task, settings, here))
+def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
+    """Add the archive's results; a search interrupted before any verdict counts as not run."""
+    chapter = known.chapter(found.entry.task, settings, here)
+    if chapter is None and found.error == INTERRUPTED:
+        return TaskOutcome(found.entry, was_run=False)
+    return replace(found, chapter=chapter, ended=known.ended(found.entry.task, settings, here))
 
 
 def _by_size(
-    entries: list[SuiteEntry], settings: Settings, nursery: Nursery,
+    entries: list[SuiteEntry],
+    settings: Settings,
+    nursery: Nursery,
     is_due: Callable[[SuiteEntry], bool],
-) -> tuple[list[SuiteEntry], list[SuiteEntry]]:  # fmt: skip
-    """Those that take little of the device's memory, and those that take much of it."""
+) -> tuple[list[SuiteEntry], list[SuiteEntry]]:
+    """Divide the entries into those that need little device memory and those that need much."""
 
     def is_large(entry: SuiteEntry) -> bool:
-        told = is_due(entry) and in_a_process(
+        n_bytes = is_due(entry) and in_a_process(
             size_task, entry.task, settings, SIZE_LIMIT_S, nursery
         )
-        return isinstance(told, int) and told > LARGE_SHARE * place.memory_bytes()
+        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * place.memory_bytes()
 
     place = place_of(resolve(Device.parse(settings.device)))
     if place.most_judges is None:
         return entries, []
     answers = side_by_side(is_large, entries, jobs=len(os.sched_getaffinity(0)))
     if None in answers:
-        raise KeyboardInterrupt  # which side_by_side has taken: the searches are not wanted either
+        raise KeyboardInterrupt  # side_by_side has caught it, but no search is to begin either
     pairs = list(zip(entries, answers, strict=True))
     return [e for e, is_it in pairs if not is_it], [e for e, is_it in pairs if is_it]
 
 
 def mixed(entries: Sequence[SuiteEntry]) -> list[SuiteEntry]:
-    """The tasks with levels in turns: where time ends early every level has had its share, and
-    tasks with much memory stand beside others with little."""
+    """Interleave the levels of a suite.
+
+    If time runs out, every level has had its share; and tasks that need much memory run beside
+    tasks that need little.
+    """
     sizes = Counter(entry.level for entry in entries)
     seen: Counter[str] = Counter()
     keys = []

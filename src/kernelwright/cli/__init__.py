@@ -11,15 +11,15 @@ from kernelwright.console.terminal import Commands
 
 COMMANDS = {
     "bench": "Search every task of a suite, or examine checkpoints on it.",
-    "dataset": "Training pairs from archives.",
-    "doctor": "What this machine can do, and what is missing.",
-    "judge": "A verdict on somebody's kernel, or on folders of them.",
+    "dataset": "Make training pairs from archives.",
+    "doctor": "Show what this machine can do, and what is missing.",
+    "judge": "Judge a kernel, or folders of kernels.",
     "optimize": "Search for a kernel faster than the library.",
     "port": "Translate CUDA programs to HIP, and check them.",
     "port-corpus": "Port a tree of CUDA files, and keep the verified pairs.",
-    "report": "The HTML report of an archive.",
-    "show": "The best source, or any candidate of an archive.",
-    "tasks": "Tasks to search or to train on.",
+    "report": "Write the HTML report of an archive.",
+    "show": "Print the best source of an archive, or any candidate.",
+    "tasks": "Make tasks to search or to train on.",
     "train": "Train a model to write kernels.",
 }
 """Command → its purpose. The commands import torch, which takes seconds, and listing them should

@@ -26,7 +26,7 @@ from kernelwright.dialects.simt import machine
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that installs it, what its absence costs
     "triton": ("triton", "no Triton candidates"),
-    "openai": ("swarm", "no swarm of models behind servers"),
+    "openai": ("swarm", "no swarm of models on servers"),
     "transformers": ("train", "no models from local checkpoints, and no training"),
     "trl": ("train", "no training"),
     "peft": ("train", "no training of an adapter"),
@@ -35,8 +35,8 @@ EXTRAS = {  # package: the extra that installs it, what its absence costs
     "gguf": ("train", "no training from a .gguf file"),
     "tree-sitter": ("port", "no port of CUDA programs, and none run without a GPU"),
     "tree-sitter-cuda": ("port", "no port of CUDA programs, and none run without a GPU"),
-    "pyelftools": ("port", "no look at what is compiled for AMD GPUs"),
-    "msgpack": ("port", "no look at what is compiled for AMD GPUs"),
+    "pyelftools": ("port", "no resource report of code compiled for AMD GPUs"),
+    "msgpack": ("port", "no resource report of code compiled for AMD GPUs"),
     "pyarrow": ("data", "no datasets, no training from pairs, no corpus of ported programs"),
     "psycopg": ("postgres", "no archive on PostgreSQL"),
 }
@@ -104,14 +104,14 @@ def _machine() -> Iterator[MachineFact]:
     yield MachineFact(
         "machine", "memory", PRESENT, f"{psutil.virtual_memory().total / 2**30:.1f} GiB"
     )
-    yield MachineFact("machine", "caches", PRESENT, _caches() or "not told by this system")
+    yield MachineFact("machine", "caches", PRESENT, _caches() or "not reported by this system")
     pages = _read(Path("/sys/kernel/mm/transparent_hugepage/enabled"))
     is_off = not pages or "[never]" in pages
     yield MachineFact(
         "machine",
         "huge pages",
         MISSING if is_off else PRESENT,
-        pages or "not told by this system",
+        pages or "not reported by this system",
         "large outputs pay one page fault per 4 KiB" if is_off else "",
         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)" if is_off else "",
     )

@@ -12,7 +12,8 @@ import click
 
 from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import UsageError
-from kernelwright.core.task import PRECISIONS
+from kernelwright.core.option import Option, options_of
+from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import LEVELS, SUITES
 
 
@@ -26,6 +27,53 @@ def fitting(_context: click.Context, _option: click.Parameter, threads: int | No
     return threads and fitting_threads(threads)
 
 
+def field_options(kind: type, *names: str) -> Callable:
+    """The options that give these fields of a dataclass, made from the fields' metadata."""
+    about = options_of(kind)
+    return _options(*(_option(name, getattr(kind, name, ""), about[name]) for name in names))
+
+
+def _option(name: str, default: Any, about: Option) -> Callable:
+    flag = about.flag or f"--{name.replace('_', '-')}"
+    usual = f"{default}" if about.default is None else about.default
+    text = f"{about.help} Default: {usual}." if usual else about.help
+    if isinstance(default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
+    return click.option(
+        flag,
+        name,
+        type=_type(default, about),
+        multiple=isinstance(default, tuple),
+        metavar=about.metavar,
+        callback=_CALLBACKS.get(name),
+        help=text,
+    )
+
+
+def _type(default: Any, about: Option) -> click.ParamType:
+    """What the option's text is read as: the kind of the default, within the field's bounds."""
+    if about.choices:
+        return click.Choice(about.choices)
+    if isinstance(default, (str, tuple)):
+        return click.STRING
+    least = about.least if about.above is None else about.above
+    if least is None and about.most is None:
+        return click.INT if isinstance(default, int) else click.FLOAT
+    numbers = click.IntRange if isinstance(default, int) else click.FloatRange
+    return numbers(least, about.most, min_open=about.above is not None)
+
+
+def _words(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The names in 'rules,swarm', with blanks or without."""
+    names = (name.strip() for text in given for name in text.split(","))
+    return tuple(name for name in names if name)
+
+
+_CALLBACKS: dict[str, Callable[..., Any]] = {
+    "threads": fitting,
+    "proposers": lambda _context, _option, given: _words(given),
+}
+"""What is done with an option's value at once, by the field's name."""
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
 )
@@ -43,65 +91,9 @@ INPUTS = _options(
         help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
     ),
 )
-MACHINE = _options(
-    click.option("--device", metavar="DEVICE", help="Work on cpu (default), cuda, cuda:1, …"),
-    click.option(
-        "--threads",
-        type=click.IntRange(min=0),
-        callback=fitting,
-        help="CPU threads; 0 (default): all cores.",
-    ),
-    click.option(
-        "--cache",
-        type=click.Choice(["cold", "warm"]),
-        help="Flush caches before each timed call (cold, default) or not.",
-    ),
-    click.option(
-        "--precision",
-        type=click.Choice(PRECISIONS),
-        help="Let kernels and the library round to it. Default: as the task.",
-    ),
-)
+MACHINE = field_options(Settings, "device", "threads", "cache", "precision")
 PROPOSING = _options(
-    click.option(
-        "--proposer",
-        "proposers",
-        multiple=True,
-        callback=lambda _context, _option, given: _words(given),
-        metavar="NAME[,NAME…]",
-        help="Who proposes, in order: rules (default), swarm, …; repeatable.",
-    ),
-    click.option(
-        "--model",
-        "models",
-        multiple=True,
-        metavar="MODEL",
-        help="Let the swarm ask openai:NAME, anthropic:NAME, google:NAME, http://HOST/v1#NAME or "
-        "hf:FOLDER; repeatable. Default: none.",
-    ),
-    click.option(
-        "--context",
-        "contexts",
-        multiple=True,
-        metavar="PART,…",
-        help="What prompts may draw on: reference, verdicts, exemplars, other-dialect, device, "
-        "profile, roofline, kernels, counters, attached, advice. Repeated, the sets compete. "
-        "Default: all but counters, and the first two.",
-    ),
-    click.option(
-        "--attach",
-        "attached",
-        multiple=True,
-        metavar="FILE",
-        help="Show prompts what another profiler says, as text or a picture; repeatable.",
-    ),
-    click.option(
-        "--price",
-        "prices",
-        multiple=True,
-        metavar="MODEL=IN/OUT",
-        help="What a model costs, in USD per million tokens read and written.",
-    ),
+    field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
     click.option(
         "--budget",
         multiple=True,
@@ -110,11 +102,7 @@ PROPOSING = _options(
         "repeatable.",
     ),
 )
-ARCHIVE = click.option(
-    "--archive",
-    metavar="URL",
-    help="Keep all in this file, folder or database URL. Default: kernelwright-out/archive.sqlite.",
-)
+ARCHIVE = field_options(Settings, "archive")
 RECEIPT = click.option(
     "--receipt",
     type=click.Path(path_type=Path),
@@ -175,9 +163,3 @@ def _numbers(given: tuple[str, ...]) -> tuple[int, ...]:
     if not all(word.isdecimal() for word in words):
         raise UsageError("--level is not a number", seen=" ".join(given), do="write --level 1,2,3")
     return tuple(map(int, words))
-
-
-def _words(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in 'rules,swarm', with blanks or without."""
-    names = (name.strip() for text in given for name in text.split(","))
-    return tuple(name for name in names if name)

@@ -1,1 +1,1 @@
-"""What a terminal shows: tables, progress, answers as text or JSON, and what Ctrl-C means."""
+"""Terminal input and output: answers as text or JSON, progress, errors, and signals."""

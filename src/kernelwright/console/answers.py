@@ -1,4 +1,4 @@
-"""Answers of the command line: results and verdicts as JSON and as things to print."""
+"""Answers of the command line: results and verdicts as JSON and as printable tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.report import facts, table
 from kernelwright.search.result import Result
 
-DONE, NOTHING_PASSED = 0, 1  # 2 is wrong use, 3 a machine that failed: core/errors.py
+DONE, NOTHING_PASSED = 0, 1  # exit codes; core/errors.py has 2 (wrong use) and 3 (machine failed)
 STANDS = {
     True: "stands",
     False: "does not stand",
@@ -29,7 +29,7 @@ STANDS_CODE = {True: DONE, False: NOTHING_PASSED, None: DeviceError.exit_code}
 
 
 def verdict(evaluation: Evaluation, candidate: Candidate, receipt: Path | None = None) -> Answer:
-    """What `judge TASK CANDIDATE` answers."""
+    """Return the answer of `judge TASK CANDIDATE`."""
     rows = _verdict_rows(evaluation)
     found = {"dialect": candidate.dialect, **facts.evaluation_facts(evaluation)}
     if receipt is not None:
@@ -40,7 +40,7 @@ def verdict(evaluation: Evaluation, candidate: Candidate, receipt: Path | None =
 
 
 def repetition(again: Repetition) -> Answer:
-    """What `judge --repeat` answers."""
+    """Return the answer of `judge --repeat`."""
     before = again.receipt.evaluation
     found = {
         "stands": again.stands,
@@ -90,7 +90,7 @@ def _result_facts(result: Result) -> dict[str, Any]:
 
 
 def one_result(result: Result) -> Answer:
-    """What `optimize TASK` answers."""
+    """Return the answer of `optimize TASK`."""
     pair = None
     if result.best is not None and result.evaluation is not None:
         pair = (result.best, result.evaluation)
@@ -99,7 +99,7 @@ def one_result(result: Result) -> Answer:
     if result.report_path is not None:
         lines.append(f"report: {result.report_path}")
     if result.interrupted:
-        lines.append("stopped early; the same command goes on from here")
+        lines.append("stopped early; the same command resumes from here")
     code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
     shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair), "\n".join(lines)]
     return Answer(_result_facts(result), code, shown)
@@ -133,7 +133,7 @@ def _why_none(result: Result) -> str:
 
 
 def suite_results(results: list[Result], settings: Settings) -> Answer:
-    """What `optimize --suite` answers; writes the report of the whole archive."""
+    """Return the answer of `optimize --suite`, and write the report of the whole archive."""
     path = None
     if any(result.evaluated for result in results):
         from kernelwright.report import page
@@ -177,7 +177,7 @@ def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
             mark = "  (the strongest)" if name == evaluation.timing.strongest else ""
             rows.append((f"× {name}", facts.ratio_text(ratio) + mark))
     found = evaluation.numerics
-    if found is not None and found.distributions:  # none where the first inputs showed an error
+    if found is not None and found.distributions:  # empty if the first inputs showed an error
         rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
         rows.append(("inputs", ", ".join(found.distributions)))
     rows.append(("device", evaluation.environment.device))

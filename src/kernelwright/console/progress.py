@@ -1,4 +1,4 @@
-"""What is being done, shown on stderr while a command runs."""
+"""Progress of a running command, shown on stderr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernelwright.search.result import Progress
 
 
 def search_line(progress: Progress, since_s: float) -> str:
-    """What a search said last, ``since_s`` seconds later."""
+    """Return the progress line of a search, ``since_s`` seconds after its last report."""
     left_s = max(0.0, progress.seconds_left - since_s)
     best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
     return (
@@ -26,15 +26,15 @@ def search_line(progress: Progress, since_s: float) -> str:
 
 
 class ShowProgress:
-    """Shows what is being done on stderr: one living line on a terminal, else plain lines.
+    """Shows progress on stderr: one line that is updated on a terminal, else plain lines.
 
-    ``line`` makes the text of what was told last and the seconds since then.
+    ``line`` makes the text from the last report and the seconds since then.
     """
 
     def __init__(self, line: Callable[[Any, float], str] = search_line) -> None:
         self._make_line = line
         self._last: Any = None
-        self._told_s = time.monotonic()
+        self._reported_s = time.monotonic()
         console = Console(stderr=True, highlight=False)
         self._is_terminal = console.is_terminal
         self._live = Live(console=console, get_renderable=self._line, transient=True)
@@ -47,20 +47,20 @@ class ShowProgress:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def __call__(self, told: Any) -> None:
-        self._last, self._told_s = told, time.monotonic()
+    def __call__(self, report: Any) -> None:
+        self._last, self._reported_s = report, time.monotonic()
         if not self._is_terminal:
             click.echo(self._line().plain, err=True)
 
     def _line(self) -> Text:
         if self._last is None:
             return Text("reading the task, starting the baselines")
-        text = self._make_line(self._last, time.monotonic() - self._told_s)
+        text = self._make_line(self._last, time.monotonic() - self._reported_s)
         return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def _spent(progress: Progress) -> str:
-    """'12.3 ktok, 0.0412 USD · ' where models were asked."""
+    """Return '12.3 ktok, 0.0412 USD · ' if models were asked, else an empty text."""
     if not progress.tokens:
         return ""
     money = f", {progress.cost_usd:.4f} USD" if progress.cost_usd else ""

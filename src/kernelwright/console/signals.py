@@ -1,4 +1,4 @@
-"""What asks a command to stop: Ctrl-C, and SIGTERM, which ends it as Ctrl-C does."""
+"""Signals that stop a command: SIGTERM is handled like Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-TERMINATED = 128 + signal.SIGTERM  # what a shell says of a program that a signal ended
+TERMINATED = 128 + signal.SIGTERM
+"""Exit code of a terminated command, as a shell reports it."""
 
 
 class Termination:
-    """While the context lasts, SIGTERM raises KeyboardInterrupt in the main thread: once, so that
-    what cleans up then is not interrupted too.
+    """Context in which SIGTERM raises KeyboardInterrupt in the main thread.
+
+    It does so only once, so that a second SIGTERM does not interrupt the cleanup.
 
     Not covered:
-        Where somebody handles or ignores it already, and outside the main thread.
+        The context has no effect outside the main thread, or if SIGTERM is already handled or
+        ignored.
     """
 
     def __init__(self) -> None:
@@ -42,7 +45,10 @@ class Termination:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Neither comes before the end: in the midst of imports it may become another exception."""
+    """Block SIGINT and SIGTERM until the end of the context.
+
+    An interrupt in the middle of an import may turn into another exception.
+    """
     both = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, both)
     try:

@@ -1,4 +1,4 @@
-"""The process's streams as they are given: closed, full, or read by nobody."""
+"""Makes the process's standard streams safe to use: they may be closed, full or without reader."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ from collections.abc import Iterator
 
 
 def open_closed() -> None:
-    """What is closed becomes /dev/null: the next file that is opened would be stdout otherwise."""
+    """Open /dev/null for each closed stream; otherwise the next opened file would become stdout."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def escape_what_cannot_be_written() -> None:
-    """What stdout's encoding has no character for is escaped there, as Python does on stderr: an
-    answer that took minutes is not lost to a locale."""
+    """Escape characters that stdout's encoding lacks, as Python does on stderr.
+
+    An answer that took minutes must not be lost because of a locale.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager
 def stdout_kept() -> Iterator[int]:
-    """The descriptor of the real stdout; whatever else writes there, in any language, goes to
-    stderr meanwhile."""
+    """Yield a descriptor of the real stdout; all other output to stdout goes to stderr meanwhile.
+
+    Output of C code is redirected too.
+    """
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -44,7 +48,7 @@ def stdout_kept() -> Iterator[int]:
 
 
 def silence_stdout() -> None:
-    """What it did not take is not tried again when Python ends, which would be another error."""
+    """Discard stdout's unwritten output, so that Python does not fail on it again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

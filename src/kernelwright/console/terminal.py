@@ -1,4 +1,4 @@
-"""The face of the command line: one answer per command, clear errors."""
+"""The command line's entry: one answer per command, and clear errors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from kernelwright.console.streams import (
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
 from kernelwright.judge.baselines import HUGE_PAGES
 
-PLAIN_WIDTH = 140  # columns of a table that goes to a file or a pipe
-INTERRUPTED = 1  # as when nothing passed: there is no result, and nobody is to blame
+PLAIN_WIDTH = 140
+"""Width in columns of a table that is written to a file or a pipe."""
+INTERRUPTED = 1
+"""Exit code after Ctrl-C, the same as if nothing passed: there is no result and no fault."""
 MACHINE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM}
+"""System errors that the machine is to blame for."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command has to say: as JSON, or as things to print; and what it exits with."""
+    """A command's answer: the JSON facts, the exit code, and the tables and texts to print."""
 
     facts: dict[str, Any]
     exit_code: int
@@ -41,13 +44,13 @@ class Answer:
 
 
 class Commands(click.Group):
-    """Commands that return an Answer. With ``--json`` stdout holds one JSON object, always."""
+    """Commands that return an Answer. With ``--json`` stdout gets exactly one JSON object."""
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in words
-        # Of the judge's own arithmetic in float64 half would be page faults. Torch looks at this
-        # when it first allocates; the judge's children have an environment of their own.
+        # Without huge pages, page faults take half the time of the judge's float64 arithmetic.
+        # Torch reads these variables at its first allocation; the judge's children have their own.
         os.environ |= HUGE_PAGES
         open_closed()
         escape_what_cannot_be_written()
@@ -55,16 +58,16 @@ class Commands(click.Group):
         with kept as stdout, Termination() as termination:
             answer = self._answer(words, termination)
             if isinstance(answer, Answer):
-                answer = _told(answer, stdout, as_json)
-        # If an exec of text was interrupted, as there are in imports, Python dies of SIGINT in the
-        # end, unless another has ended well (run_eval_code_obj in Python/pythonrun.c).
+                answer = _delivered(answer, stdout, as_json)
+        # If an exec of text was interrupted, which imports do, Python kills itself with SIGINT at
+        # exit, unless a later exec has succeeded (run_eval_code_obj in Python/pythonrun.c).
         exec("")
         if termination.has_come:
             sys.exit(TERMINATED)
         sys.exit(answer.exit_code if isinstance(answer, Answer) else answer)
 
     def _answer(self, words: list[str], termination: Termination) -> Answer | int:
-        """What the command returned, its error as an answer, or 0 after --help and --version."""
+        """Run the command; return its answer, its error as an answer, or 0 after --help."""
         try:
             return super().main(words, prog_name="kernelwright", standalone_mode=False)
         except click.ClickException as error:
@@ -78,12 +81,12 @@ class Commands(click.Group):
             return _failure(error)
         except OSError as error:
             return _failure(_from_system(error))
-        except Exception as error:  # the edge of the process: a program that called gets an answer
+        except Exception as error:  # the edge of the process: a calling program gets an answer
             traceback.print_exc()
             return _failure(_fault(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """A group that is called alone shows its help."""
+        """Show the help if the group is called without a command."""
         return super().parse_args(ctx, args or ["--help"])
 
     def resolve_command(
@@ -96,12 +99,12 @@ class Commands(click.Group):
 
 
 def error_facts(error: KernelwrightError) -> dict[str, str]:
-    """The JSON form of an error."""
+    """Return the JSON form of an error."""
     return {"what": error.what, "seen": error.seen, "do": error.do}
 
 
-def _told(answer: Answer, stdout: int, as_json: bool) -> Answer:
-    """The answer, once it is told; an error where stdout takes nothing."""
+def _delivered(answer: Answer, stdout: int, as_json: bool) -> Answer:
+    """Write the answer to stdout and return it; return an error if stdout cannot be written."""
     try:
         if as_json:
             with os.fdopen(os.dup(stdout), "w") as file:
@@ -109,7 +112,7 @@ def _told(answer: Answer, stdout: int, as_json: bool) -> Answer:
         else:
             _print(answer)
             sys.stdout.flush()
-    except BrokenPipeError:  # who reads has seen enough
+    except BrokenPipeError:  # the reader has seen enough
         silence_stdout()
     except OSError as error:
         silence_stdout()
@@ -129,7 +132,7 @@ def _print(answer: Answer) -> None:
 
 
 def _failure(error: KernelwrightError) -> Answer:
-    with contextlib.suppress(OSError):  # stderr takes nothing: the exit code says it alone
+    with contextlib.suppress(OSError):  # if stderr cannot be written, the exit code must do
         click.echo(str(error), err=True)
     return Answer({"error": error_facts(error)}, error.exit_code, [])
 
@@ -149,13 +152,13 @@ def _from_click(error: click.ClickException) -> KernelwrightError:
 
 
 def _from_system(error: OSError) -> KernelwrightError:
-    """An error of the system outside any part: writing the source or the report, mostly."""
+    """Convert a system error that no module handles, mostly from writing a source or a report."""
     seen = str(error)
     if error.errno in MACHINE_ERRORS:
         return DeviceError(
             "the machine has no room, or its disk fails",
             seen=seen,
-            do="free some space and run the same command again; what was found is in the archive",
+            do="free some space and run the same command again; all results are in the archive",
         )
     return UsageError(
         "a file cannot be read or written", seen=seen, do="check the path and its permissions"
@@ -164,14 +167,14 @@ def _from_system(error: OSError) -> KernelwrightError:
 
 def _fault(error: Exception) -> KernelwrightError:
     return DeviceError(
-        "kernelwright itself failed; this is a fault in it",
+        "kernelwright itself failed; this is a bug",
         seen=f"{type(error).__name__}: {error}",
         do="please report it with the traceback above",
     )
 
 
 def _strict(value: Any) -> Any:
-    """The value without NaN and infinities, which JSON does not have."""
+    """Return the value with NaN and infinities, which JSON lacks, replaced by None."""
     if isinstance(value, dict):
         return {str(key): _strict(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

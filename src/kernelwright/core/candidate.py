@@ -59,8 +59,8 @@ class Proposal:
     """The id of the model's call that its text came from, if a model wrote it."""
 
     @property
-    def gist(self) -> str:
-        """In a few words: its note, or else its last rule and its schedule."""
+    def summary(self) -> str:
+        """A few words about the proposal: its note, or else its last rule and its schedule."""
         choices = " ".join(f"{name}={value}" for name, value in self.schedule.items())
         return self.note or " ".join((*self.lineage[-1:], choices)) or "judging"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.option import Option, options_of, with_option
 from kernelwright.core.task import PRECISIONS
 
 FILE_NAME = "kernelwright.toml"
-_CHOICES = {"cache": ("cold", "warm"), "precision": ("", *PRECISIONS)}
 _KINDS = {
     bool: "true or false", int: "a whole number", float: "a number", str: "a text",
     tuple: "a list of texts",
@@ -31,11 +31,28 @@ class Settings:
         UsageError: a value that does not fit.
     """
 
-    device: str = "cpu"
+    device: str = with_option(
+        "cpu", Option("Work on cpu (default), cuda, cuda:1, …", metavar="DEVICE", default="")
+    )
     """Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU."""
-    dialects: tuple[str, ...] = ()
+    dialects: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "Propose in this dialect; repeatable.",
+            flag="--dialect",
+            default="all that run on the device",
+        ),
+    )
     """Dialects to propose in; empty means all that this machine can run on the device."""
-    proposers: tuple[str, ...] = ("rules",)
+    proposers: tuple[str, ...] = with_option(
+        ("rules",),
+        Option(
+            "Who proposes, in order: rules (default), swarm, …; repeatable.",
+            flag="--proposer",
+            metavar="NAME[,NAME…]",
+            default="",
+        ),
+    )
     """Who proposes, in order: 'rules', 'swarm', 'policy', 'inductor', 'port' or a plugin's."""
     budget_s: float = 60.0
     """Time of one search, as seconds, '60s', '5m' or '1.5h'. It is the dial: everything else that
@@ -44,28 +61,85 @@ class Settings:
     """Tokens that models may read and write in one run; 0 means not limited."""
     budget_usd: float = 0.0
     """Money that models may cost in one run; 0 means not limited."""
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "Let the swarm ask openai:NAME, anthropic:NAME, google:NAME, http://HOST/v1#NAME or "
+            "hf:FOLDER; repeatable.",
+            flag="--model",
+            metavar="MODEL",
+            default="none",
+        ),
+    )
     """Models for proposers that ask some: 'openai:NAME', 'http://HOST/v1#NAME', 'hf:PATH'."""
-    contexts: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "What prompts may draw on: reference, verdicts, exemplars, other-dialect, device, "
+            "profile, roofline, kernels, counters, attached, advice. Repeated, the sets compete.",
+            flag="--context",
+            metavar="PART,…",
+            default="all but counters, and the first two",
+        ),
+    )
     """Sets of parts that prompts may draw on, each 'reference,verdicts,…'; the best is found."""
-    attached: tuple[str, ...] = ()
+    attached: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "Show prompts what another profiler says, as text or a picture; repeatable.",
+            flag="--attach",
+            metavar="FILE",
+            default="",
+        ),
+    )
     """Files that prompts show: what other tools say, as text or pictures."""
-    prices: tuple[str, ...] = ()
+    prices: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "What a model costs, in USD per million tokens read and written.",
+            flag="--price",
+            metavar="MODEL=IN/OUT",
+            default="",
+        ),
+    )
     """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
-    archive: str = "sqlite:///kernelwright-out/archive.sqlite"
+    archive: str = with_option(
+        "sqlite:///kernelwright-out/archive.sqlite",
+        Option(
+            "Keep all in this file, folder or database URL.",
+            metavar="URL",
+            default="kernelwright-out/archive.sqlite",
+        ),
+    )
     """A file, a folder, or any SQLAlchemy URL."""
-    out: str = "kernelwright-out"
+    out: str = with_option(
+        "kernelwright-out", Option("Write sources and reports here.", metavar="DIR")
+    )
     """Folder for the best sources and the reports."""
-    threads: int = 0
+    threads: int = with_option(
+        0, Option("CPU threads; 0 (default): all cores.", default="", least=0)
+    )
     """CPU threads for candidates and baselines alike; 0 means all cores of this process."""
-    seed: int = 0
+    seed: int = with_option(0, Option("Random seed of the proposers."))
     """Seed of the proposers. The judge's seeds are drawn fresh and recorded in each verdict."""
-    cache: str = "cold"
+    cache: str = with_option(
+        "cold",
+        Option(
+            "Flush caches before each timed call (cold, default) or not.",
+            default="",
+            choices=("cold", "warm"),
+        ),
+    )
     """'cold': caches are flushed before each timed call; 'warm': they are not."""
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""
-    precision: str = ""
+    precision: str = with_option(
+        "",
+        Option(
+            "Let kernels and the library round to it.", default="as the task", choices=PRECISIONS
+        ),
+    )
     """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
 
     def __post_init__(self) -> None:
@@ -73,10 +147,10 @@ class Settings:
             value, kind = getattr(self, field.name), type(field.default)
             if not _is_a(kind, value):
                 raise _misfit(field.name, value, f"give {_KINDS[kind]}")
-        for name, known in _CHOICES.items():
+        for name, about in options_of(Settings).items():
             value = getattr(self, name)
-            if value not in known:
-                raise _misfit(name, value, nearest(value, filter(None, known)))
+            if about.choices and value not in (*about.choices, getattr(Settings, name)):
+                raise _misfit(name, value, nearest(value, about.choices))
         if not 0 < self.budget_s < math.inf:
             raise _misfit("budget_s", self.budget_s, "give seconds, more than 0")
         for name in ("budget_tokens", "budget_usd"):

@@ -1,4 +1,4 @@
-"""Training pairs from archives: judged candidates, with nothing of a test task among them."""
+"""Training pairs from archives: judged candidates of tasks that repeat no test task."""
 
 from kernelwright.dataset.build import Dataset, build_dataset
 from kernelwright.dataset.pairs import Pair, open_pairs

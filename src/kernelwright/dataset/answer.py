@@ -1,5 +1,8 @@
-"""What a model should answer, written from facts: the reference's operators, the rules that made
-the candidate, its schedule, and what the judge found. Nothing in it is made up."""
+"""Writes the answer that a model should learn, from facts only.
+
+The facts are the reference's operators, the rules that made the candidate, its schedule and the
+judge's verdict.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from kernelwright.loaders.trace import Trace
 from kernelwright.suites.composed.lessons import PROPOSER, prose
 
 TEMPLATE = "answer-1.md.j2"
-"""With its version: a change of the text is a new file."""
+"""Template of an answer. The name has a version: a changed text is a new file."""
 LESSON = "lesson-1.md.j2"
-"""Of a kernel that was composed with its task: two lines of prose, for a small model."""
+"""Template of the answer for a composed kernel: two lines of prose, for a small model."""
 HEAVY = 16.0
-"""Operations for each byte that must move from which arithmetic decides: about the balance of a
-GPU's single precision and its memory (H200: 67 TFLOP/s over 4.8 TB/s, NVIDIA's data sheet)."""
+"""Operations per byte of memory traffic above which a task is bound by arithmetic: about the ratio
+of a GPU's single-precision rate to its memory bandwidth (H200: 67 TFLOP/s over 4.8 TB/s, NVIDIA's
+data sheet)."""
 VARIANTS = {
     "fused, own products": "Neighbouring operators share kernels; products and convolutions are "
     "own code where that pays.",
@@ -36,7 +40,7 @@ VARIANTS = {
     "fused, as written": "Neighbouring operators share kernels; the formula stays as it is "
     "written.",
 }
-"""What the rules' variants do, by name."""
+"""Descriptions of the rules' variants, by name."""
 KINDS = {
     "kernel": "own device code does the work",
     "library": "library calls are arranged anew",
@@ -45,7 +49,7 @@ KINDS = {
 
 
 def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
-    """The three parts. The prose is about what the code does, and how it fared."""
+    """Return the three parts of an answer; the prose describes the code and its verdict."""
     if proposal.proposer == PROPOSER and found.passed:
         return lesson_answer(*proposal.lineage, code=proposal.candidate.source)
     schedule = proposal.schedule.get("kernels", {})
@@ -63,13 +67,13 @@ def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
 
 
 def lesson_answer(form: str, *, code: str) -> str:
-    """The three parts of a lesson's answer, whose kernel was composed by a form."""
+    """Return the three parts of the answer for a kernel that was composed by a form."""
     analysis, design = prose(form)
     return _template(LESSON).render(analysis=analysis, design=design, code=code.strip("\n"))
 
 
 def _reference(trace: Trace | None) -> dict[str, Any] | None:
-    """The reference in numbers; None where it could not be followed."""
+    """Return figures about the reference; None if it could not be traced."""
     if trace is None or not trace.nodes:
         return None
     is_product = ("product", "convolution", "convolution_transposed")
@@ -86,7 +90,7 @@ def _reference(trace: Trace | None) -> dict[str, Any] | None:
 
 
 def _amount(n_bytes: int) -> str:
-    """'16 MB', 'of 1000 kB each', to two digits."""
+    """Format a number of bytes in decimal units with three digits, as in '16 MB'."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= size:
             return f"{n_bytes / size:.3g} {unit}"
@@ -94,7 +98,7 @@ def _amount(n_bytes: int) -> str:
 
 
 def _rewrites(lineage: tuple[str, ...]) -> Iterator[str]:
-    """The rules of a lineage with where they come from; its last word is the variant's."""
+    """Yield the rules of a lineage with their sources; its last entry names the variant."""
     sources = {rule.name: rule.source for rule in (*RULES, *LAYOUTS)}
     for name in dict.fromkeys(lineage):
         if name in sources:
@@ -102,7 +106,7 @@ def _rewrites(lineage: tuple[str, ...]) -> Iterator[str]:
 
 
 def _knobs(schedule: Mapping[str, Any]) -> Iterator[str]:
-    """'fused_softmax: block 4096, parallel outer'."""
+    """Yield the choices for each kernel, as in 'fused_softmax: block 4096, parallel outer'."""
     plain = {name: value for name, value in schedule.items() if not isinstance(value, Mapping)}
     if plain:
         yield _named(plain)
@@ -116,7 +120,7 @@ def _named(knobs: Mapping[str, Any]) -> str:
 
 
 def _verdict(found: Evaluation) -> str:
-    """What is to be expected of the code: what was measured, rounded."""
+    """Describe the verdict, with rounded measurements."""
     speedup = found.speedup
     if not found.passed:
         return f"It is not right: {found.status.value.replace('_', ' ')}."
@@ -135,7 +139,11 @@ def _verdict(found: Evaluation) -> str:
 @cache
 def _template(name: str) -> Template:
     environment = Environment(
-        loader=PackageLoader("kernelwright.dataset", "."), undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
+        loader=PackageLoader("kernelwright.dataset", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
     return environment.get_template(name)

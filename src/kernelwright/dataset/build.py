@@ -1,4 +1,4 @@
-"""Archives made into a dataset: tasks that repeat a test left out, the rest split by structure."""
+"""Builds a dataset from archives: leaves out tasks that repeat a test, and splits by structure."""
 
 from __future__ import annotations
 
@@ -14,71 +14,78 @@ from kernelwright.dataset import cards
 from kernelwright.dataset.card import write_card
 from kernelwright.dataset.pairs import SPLITS, Pair, write_pairs
 from kernelwright.dataset.parquet import arrow
-from kernelwright.dataset.rows import History, Lesson, chosen, lessons
+from kernelwright.dataset.rows import History, KeptTask, chosen, lessons
 from kernelwright.loaders.kernelbench import read_task
-from kernelwright.loaders.structure import Known, Structure, structure
+from kernelwright.loaders.structure import KnownStructures, Structure, structure
 from kernelwright.suites.suite import builtin_suite
 
 KEEP = 8
+"""Default number of candidates that are kept of a task in each dialect on each device."""
 VALIDATION_SHARE = 0.1
-"""Of the structures, by their digests: the same in every build."""
+"""Share of structures in the validation split, chosen by digest so that every build agrees."""
 TESTS = ("level1", "level2", "level3", "level4")
-"""KernelBench's folders; where there is none of them, every file of the folder is a test."""
+"""KernelBench's folders. If a folder has none of them, every file in it is a test."""
 
 
 @dataclass(frozen=True)
-class Left:
-    """A task that gave no pairs, and why."""
+class LeftOut:
+    """A task that gave no pairs, with the reason."""
 
     name: str
     reason: str
-    """'test': it repeats one; 'no verdict': nothing of it was judged; 'not text': it needs more
+    """'test': it repeats a test; 'no verdict': no candidate was judged; 'not text': it needs more
     than its text to run."""
     detail: str = ""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What was built."""
+    """The dataset that was built."""
 
     pairs: tuple[Pair, ...]
-    left: tuple[Left, ...]
+    left: tuple[LeftOut, ...]
     n_tests: int
-    """Tasks that the others were compared with."""
+    """Number of test tasks that the others were compared with."""
     folder: Path
 
     @property
     def counts(self) -> dict[str, int]:
-        """Pairs by split."""
+        """The number of pairs by split."""
         return dict(Counter(pair.split for pair in self.pairs))
 
 
 def build_dataset(
-    archives: Sequence[str], *, out: str | Path, exclude: Sequence[str | Path] = (),
-    keep: int = KEEP, command: str = "kernelwright dataset build",
+    archives: Sequence[str],
+    *,
+    out: str | Path,
+    exclude: Sequence[str | Path] = (),
+    keep: int = KEEP,
+    command: str = "kernelwright dataset build",
     on_done: Callable[[str], None] = lambda text: None,
-) -> Dataset:  # fmt: skip
-    """The judged candidates of ``archives`` as pairs in ``out``, with a card; what it comes to.
+) -> Dataset:
+    """Write the judged candidates of ``archives`` as pairs to ``out``, with a data card.
 
-    At most ``keep`` of a task in each dialect on each device. A task that repeats a built-in task,
-    or one in a folder of ``exclude``, in its structure is left out.
+    At most ``keep`` candidates are kept of a task in each dialect on each device. A task is left
+    out if its structure repeats a built-in task or a task in a folder of ``exclude``.
 
     Raises:
-        UsageError: no archive, a folder without tasks, a README.md of somebody else in ``out``, or
-            no pyarrow.
+        UsageError: there is no archive, a folder has no tasks, ``out`` contains a README.md that
+            kernelwright did not write, or pyarrow is missing.
         ArchiveError: an archive cannot be read.
-        OSError: nothing can be written to ``out``.
+        OSError: ``out`` is not writable.
     """
     arrow()
     if not archives:
-        raise UsageError("which archive?", seen="none", do="add --archive FILE")
+        raise UsageError("no archive is given", seen="no --archive", do="add --archive FILE")
     if keep < 1:
-        raise UsageError("nothing would be kept", seen=f"--keep {keep}", do="give 1 or more")
+        raise UsageError(
+            "the dataset would be empty", seen=f"--keep {keep}", do="give --keep 1 or more"
+        )
     folder = Path(out)
     cards.require_place(folder)
-    tests = Known(excluded_tasks(exclude))
-    on_done(f"{len(tests)} tests to stay clear of")
-    found: dict[str, _Found] = {}
+    tests = KnownStructures(excluded_tasks(exclude))
+    on_done(f"{len(tests)} test tasks are excluded")
+    found: dict[str, _ArchivedTask] = {}
     for url in archives:
         _gather(url, found)
     left, learnt = [], []
@@ -89,7 +96,7 @@ def build_dataset(
         learnt += [] if reason else [entry]
     pairs: list[Pair] = []
     for entry, split in zip(learnt, _splits([entry.structure for entry in learnt]), strict=True):
-        pairs += lessons(entry.lesson(split, keep))
+        pairs += lessons(entry.kept_task(split, keep))
     write_pairs(pairs, folder)
     dataset = Dataset(tuple(pairs), tuple(left), len(tests), folder)
     write_card(dataset, archives=archives, exclude=exclude, keep=keep, command=command)
@@ -97,11 +104,12 @@ def build_dataset(
 
 
 def excluded_tasks(exclude: Sequence[str | Path]) -> list[Task]:
-    """The built-in tasks and those in the folders of ``exclude``: KernelBench checkouts, or
-    folders of task files.
+    """Return the built-in tasks and the tasks in the folders of ``exclude``.
+
+    The folders are KernelBench checkouts or folders of task files.
 
     Raises:
-        UsageError: a folder without tasks.
+        UsageError: a folder contains no tasks.
     """
     tasks = [entry.task for entry in builtin_suite("cpu", size="small")]
     for folder in map(Path, exclude):
@@ -109,7 +117,7 @@ def excluded_tasks(exclude: Sequence[str | Path]) -> list[Task]:
         files = files or sorted(folder.glob("*.py"))
         if not files:
             raise UsageError(
-                f"{folder} holds no tasks to stay clear of",
+                f"{folder} contains no tasks to exclude",
                 seen="no level1/*.py and no *.py in it" if folder.is_dir() else "no such folder",
                 do="give a KernelBench checkout, or a folder of task files",
             )
@@ -118,13 +126,14 @@ def excluded_tasks(exclude: Sequence[str | Path]) -> list[Task]:
 
 
 @dataclass
-class _Found:
-    """A task with what the archives say about it."""
+class _ArchivedTask:
+    """A task with its history in each archive."""
 
     task: Task
     histories: list[tuple[str, History]]
+    """(archive URL, history) of each archive that contains the task."""
     is_examined: bool = False
-    """Whether an archive holds an exam of a checkpoint on it."""
+    """Whether an archive contains an exam of a checkpoint on this task."""
     _structure: Structure | None = None
 
     @property
@@ -133,34 +142,34 @@ class _Found:
             self._structure = structure(self.task)
         return self._structure
 
-    def lesson(self, split: str, keep: int) -> Lesson:
+    def kept_task(self, split: str, keep: int) -> KeptTask:
         trace = self.structure.trace
-        return Lesson(self.task, trace, split, tuple(chosen(self.histories, keep)))
+        return KeptTask(self.task, trace, split, tuple(chosen(self.histories, keep)))
 
 
-def _gather(url: str, found: dict[str, _Found]) -> None:
+def _gather(url: str, found: dict[str, _ArchivedTask]) -> None:
     with Archive(url, create=False) as archive:
         for task in archive.tasks():
-            entry = found.setdefault(task.digest, _Found(task, []))
+            entry = found.setdefault(task.digest, _ArchivedTask(task, []))
             entry.histories.append((archive.url, archive.history(task.digest)))
             entry.is_examined |= archive.is_examined(task.digest)
 
 
-def _reason(entry: _Found, tests: Known) -> Left | None:
-    """Why a task gives no pairs; None where it gives some."""
+def _reason(entry: _ArchivedTask, tests: KnownStructures) -> LeftOut | None:
+    """Return the reason why a task gives no pairs; None if it gives some."""
     name, task = entry.task.name, entry.task
     if task.payload is not None or (task.import_roots and task.origin == "module"):
-        return Left(name, "not text")
+        return LeftOut(name, "not text")
     if not any(chosen(entry.histories, 1)):
-        return Left(name, "no verdict")
+        return LeftOut(name, "no verdict")
     if entry.is_examined:
-        return Left(name, "test", "examined")
+        return LeftOut(name, "test", "examined")
     repeated = tests.repeated_by(entry.structure)
-    return Left(name, "test", repeated) if repeated else None
+    return LeftOut(name, "test", repeated) if repeated else None
 
 
 def _splits(structures: Iterable[Structure]) -> list[str]:
-    """A split for each; those that repeat one another get the same."""
+    """Assign a split to each structure; structures that repeat one another get the same split."""
     firsts: list[tuple[Structure, str]] = []
     splits = []
     for wanted in structures:

@@ -1,4 +1,4 @@
-"""The card of a dataset: what is in it, where it is from, what was left out."""
+"""Writes the card of a dataset: its content, its origin, and the tasks that were left out."""
 
 from __future__ import annotations
 
@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 
 
 def write_card(
-    dataset: Dataset, *, archives: Sequence[str], exclude: Sequence[str | Path], keep: int,
+    dataset: Dataset,
+    *,
+    archives: Sequence[str],
+    exclude: Sequence[str | Path],
+    keep: int,
     command: str,
-) -> Path:  # fmt: skip
-    """Write the card beside the table; its path."""
+) -> Path:
+    """Write the card beside the table and return its path."""
     pairs = dataset.pairs
-    told = [json.loads(pair.provenance) for pair in pairs]
+    provenance = [json.loads(pair.provenance) for pair in pairs]
     environment = Environment(
         loader=PackageLoader("kernelwright.dataset", "."),
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
     text = environment.get_template("card.md.j2").render(
         mark=cards.MARK,
         command=command,
@@ -45,8 +52,8 @@ def write_card(
         splits=_counts(pair.split for pair in pairs),
         origins=_counts((pair.origin, pair.dialect, pair.device) for pair in pairs),
         statuses=_counts(pair.status for pair in pairs),
-        machines=_counts(_machine(row["environment"]) for row in told),
-        licences=_counts((row["licence"], row["task_origin"]) for row in told),
+        machines=_counts(_machine(row["environment"]) for row in provenance),
+        licences=_counts((row["licence"], row["task_origin"]) for row in provenance),
         left=_counts(left.reason for left in dataset.left),
     )
     return cards.write(dataset.folder, text)

@@ -1,4 +1,4 @@
-"""The data card of a folder of tables, and that no README.md of somebody else is lost to it."""
+"""Writes data cards as README.md, without overwriting a README.md of anybody else."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ MARK = "Made with kernelwright "
 
 
 def require_place(folder: Path) -> None:
-    """Nothing where tables and their card can be written: asked before what takes long.
+    """Fail early if the tables and their card could not be written to ``folder``.
 
     Raises:
-        UsageError: a README.md that is no card of ours is there.
-        OSError: nothing can be written there.
+        UsageError: the folder contains a README.md that kernelwright did not write.
+        OSError: the folder is not writable.
     """
     require_file(folder / CARD, "data card", MARK)
 
 
 def write(folder: Path, text: str) -> Path:
-    """Write a card, in which MARK stands, into ``folder``; its path."""
+    """Write a card, whose text contains MARK, to ``folder`` and return its path."""
     with written_whole(folder / CARD) as partial:
         partial.write_text(text)
     return folder / CARD

@@ -1,4 +1,4 @@
-"""Training pairs on disk: what a model is asked and what it should answer, with the verdict."""
+"""Training pairs on disk: prompts with the answers to learn, and the judge's verdicts."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ class Pair:
     task_source: str
     dialect: str
     device: str
-    """What it was judged on: 'cpu', 'cuda:sm_90'."""
+    """The device that it was judged on: 'cpu', 'cuda:sm_90'."""
     prompt: tuple[tuple[str, str], ...]
-    """(role, text) of every message, as the swarm's generator is asked."""
+    """(role, text) of every message, in the form of the swarm's prompts."""
     answer: str
-    """Performance analysis, algorithm design, code."""
+    """Performance analysis, algorithm design and code."""
     code: str
     status: str
     kinds: tuple[str, ...]
     speedup: float | None
-    """Against the strongest library setting, the median; None where nothing was timed."""
+    """Median speedup against the strongest library setting; None if it was not timed."""
     speedup_low: float | None
     speedup_high: float | None
-    """The ends of its 95 % interval."""
+    """The upper end of the speedup's 95 % interval; ``speedup_low`` is the lower end."""
     origin: str
     """The proposer."""
     split: str
     provenance: str
-    """JSON: the archive, the candidate, its lineage and schedule, judge, machine, licence."""
+    """JSON with the archive, candidate, lineage, schedule, judge, machine and licence."""
 
 
 def open_pairs(path: str | Path, split: str | None = None) -> list[Pair]:
-    """The rows of a dataset's folder, or of its table; of one split where one is named.
+    """Read the pairs from a dataset's folder or table; all of them, or those of one split.
 
     Raises:
-        UsageError: no such table, one of something else, no such split, or no pyarrow.
+        UsageError: there is no such table or split, the table has other columns, or pyarrow is
+            missing.
     """
     if split is not None and split not in SPLITS:
         raise UsageError(f'no split "{split}"', seen=split, do=nearest(split, SPLITS))
@@ -59,7 +60,7 @@ def open_pairs(path: str | Path, split: str | None = None) -> list[Pair]:
         rows = parquet.read_table(table, columns=wanted).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise UsageError(
-            f"{path} holds no training pairs",
+            f"{path} contains no training pairs",
             seen=str(error).partition("\n")[0],
             do="name a folder that `kernelwright dataset build` wrote",
         ) from error
@@ -67,7 +68,7 @@ def open_pairs(path: str | Path, split: str | None = None) -> list[Pair]:
 
 
 def write_pairs(pairs: Sequence[Pair], folder: Path) -> Path:
-    """Write the table into ``folder``; the path of it.
+    """Write the table to ``folder`` and return its path.
 
     Raises:
         UsageError: pyarrow is not installed.
@@ -76,9 +77,12 @@ def write_pairs(pairs: Sequence[Pair], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     message = pa.struct([("role", pa.string()), ("content", pa.string())])
     special = {
-        "prompt": pa.list_(message), "kinds": pa.list_(pa.string()), "speedup": pa.float64(),
-        "speedup_low": pa.float64(), "speedup_high": pa.float64(),
-    }  # fmt: skip
+        "prompt": pa.list_(message),
+        "kinds": pa.list_(pa.string()),
+        "speedup": pa.float64(),
+        "speedup_low": pa.float64(),
+        "speedup_high": pa.float64(),
+    }
     schema = pa.schema([(f.name, special.get(f.name, pa.string())) for f in fields(Pair)])
     table = pa.Table.from_pylist([_row(pair) for pair in pairs], schema=schema)
     with written_whole(folder / FILE) as partial:

@@ -1,4 +1,4 @@
-"""pyarrow, asked for where tables are read or written, and text as it can hold it."""
+"""Imports pyarrow on demand, and cleans text that Parquet cannot store."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ REMEDY = 'run: pip install "kernelwright[data]"'
 
 
 def arrow() -> tuple[Any, Any]:
-    """pyarrow and its Parquet part.
+    """Return pyarrow and pyarrow.parquet.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: pyarrow is not installed.
     """
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise UsageError(
-            "Parquet is read and written with pyarrow", seen=str(error), do=REMEDY
+            "reading and writing Parquet needs pyarrow", seen=str(error), do=REMEDY
         ) from error
     return pyarrow, pyarrow.parquet
 
 
 def clean(value: Any) -> Any:
-    """Text without the lone surrogates that a file in another encoding leaves."""
+    """Replace lone surrogates, which come from files in other encodings, in a value's texts."""
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
     if isinstance(value, dict):

@@ -1,17 +1,18 @@
-"""Judged candidates as rows: which are kept, what was asked, what should be answered."""
+"""Makes pairs from judged candidates: selects candidates and writes prompts and answers."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from kernelwright.archive.ranking import exemplars
 from kernelwright.core.candidate import Brief, Exemplar, Proposal
+from kernelwright.core.codec import plain
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
@@ -26,20 +27,20 @@ from kernelwright.suites.composed.lessons import PROPOSER
 
 History = list[tuple[Proposal, Evaluation]]
 FAILED_SHARE = 4
-"""At most every fourth of what is kept of a task was not right."""
+"""At most one in this many of a task's kept candidates is a failed one."""
 N_SHOWN = 2
-"""Kernels in a prompt that shows some: as contrastive training's, unless that is told otherwise."""
+"""Kernels in a prompt that shows exemplars, the default of contrastive training."""
 LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
-"""Of a task's text, by its origin; a candidate of OURS is under ours."""
+"""Licence of a task's text, by the task's origin."""
 OURS = ("rules", PROPOSER)
-"""Proposers whose texts are kernelwright's own."""
+"""Proposers whose texts belong to kernelwright and have its licence."""
 UNKNOWN = "NOASSERTION"
-"""SPDX's word for a licence that nothing states. Source: SPDX specification 2.3, section 7.13."""
+"""SPDX's word for an unstated licence. Source: SPDX specification 2.3, section 7.13."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A candidate that is kept, and the archive that it comes from."""
+class KeptCandidate:
+    """A judged candidate that is kept, with the archive that it comes from."""
 
     archive: str
     proposal: Proposal
@@ -47,29 +48,31 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """All that is kept of one task."""
+class KeptTask:
+    """The candidates that are kept of one task."""
 
     task: Task
     trace: Trace | None
     split: str
-    judged: tuple[Judged, ...]
+    judged: tuple[KeptCandidate, ...]
 
 
-def chosen(histories: Sequence[tuple[str, History]], keep: int) -> list[Judged]:
-    """At most ``keep`` candidates in each dialect on each device: the fastest that passed,
-    slower ones down to the slowest, and some that did not. Each text once, under the judge of the
-    highest version."""
-    groups: dict[tuple[str, str], list[Judged]] = {}
+def chosen(histories: Sequence[tuple[str, History]], keep: int) -> list[KeptCandidate]:
+    """Choose at most ``keep`` candidates in each dialect on each device.
+
+    They are the fastest that passed, slower ones down to the slowest, and some that failed. Each
+    text is kept once, and only verdicts of the highest judge version count.
+    """
+    groups: dict[tuple[str, str], list[KeptCandidate]] = {}
     for archive, history in histories:
         for proposal, found in history:
             if found.status is not Status.INFRA_ERROR:
                 key = (proposal.candidate.dialect, found.environment.device)
-                groups.setdefault(key, []).append(Judged(archive, proposal, found))
+                groups.setdefault(key, []).append(KeptCandidate(archive, proposal, found))
     return [judged for key in sorted(groups) for judged in _best(groups[key], keep)]
 
 
-def _best(group: list[Judged], keep: int) -> list[Judged]:
+def _best(group: list[KeptCandidate], keep: int) -> list[KeptCandidate]:
     version = max(judged.evaluation.judge_version for judged in group)
     last = {
         judged.proposal.candidate.normal: judged
@@ -82,9 +85,11 @@ def _best(group: list[Judged], keep: int) -> list[Judged]:
     return _spread(passed, keep - n_failed) + failed[len(failed) - n_failed :]
 
 
-def _spread(passed: list[Judged], n: int) -> list[Judged]:
-    """The fastest half of ``n``, then some of the others as far apart as they lie, the slowest with
-    them: what is only shown winners cannot learn what makes one."""
+def _spread(passed: list[KeptCandidate], n: int) -> list[KeptCandidate]:
+    """Choose ``n`` candidates: half of them the fastest, the others spread evenly to the slowest.
+
+    A model that only sees winners cannot learn what makes a winner.
+    """
     n_fast = (n + 1) // 2
     fast, others, n_more = passed[:n_fast], passed[n_fast:], n - n_fast
     if len(others) <= n_more:
@@ -93,30 +98,34 @@ def _spread(passed: list[Judged], n: int) -> list[Judged]:
     return fast + [others[last - i * last // n_more] for i in range(n_more)][::-1]
 
 
-def _slowness(judged: Judged) -> float:
+def _slowness(judged: KeptCandidate) -> float:
     speedup = judged.evaluation.speedup
     return 0.0 if speedup is None else -speedup.low
 
 
-def lessons(lesson: Lesson) -> Iterator[Pair]:
-    """The rows of a task: each candidate, and the fastest of a dialect on a device once more,
-    asked as contrastive training asks. A policy that was never shown kernels before it is trained
-    so hands them back."""
-    for judged in lesson.judged:
-        yield _pair(lesson, judged)
-    groups: dict[tuple[str, str], list[Judged]] = {}
-    for judged in lesson.judged:
+def lessons(kept: KeptTask) -> Iterator[Pair]:
+    """Yield a task's pairs: one per candidate, and one contrastive pair per dialect and device.
+
+    The contrastive pair shows slower kernels in its prompt and answers with the fastest. Without
+    such pairs a policy that first sees kernels in contrastive training would return them unchanged.
+    """
+    for judged in kept.judged:
+        yield _pair(kept, judged)
+    groups: dict[tuple[str, str], list[KeptCandidate]] = {}
+    for judged in kept.judged:
         place = judged.proposal.candidate.dialect, judged.evaluation.environment.device
         groups.setdefault(place, []).append(judged)
     for first, *others in groups.values():
         shown = _beaten(first, others)
         if shown:
-            yield _pair(lesson, first, shown)
+            yield _pair(kept, first, shown)
 
 
-def _beaten(best: Judged, others: Sequence[Judged]) -> tuple[Exemplar, ...]:
-    """Of a group's others some to be shown: those that are surely slower; where nothing was timed,
-    any that are right."""
+def _beaten(best: KeptCandidate, others: Sequence[KeptCandidate]) -> tuple[Exemplar, ...]:
+    """Choose kernels of a group to show beside its best: ones that are certainly slower.
+
+    If nothing was timed, any correct kernels are chosen.
+    """
     right = [(j.proposal, j.evaluation) for j in others if j.evaluation.passed]
     speedup = best.evaluation.speedup
     if not best.evaluation.passed:
@@ -127,19 +136,19 @@ def _beaten(best: Judged, others: Sequence[Judged]) -> tuple[Exemplar, ...]:
     return tuple(exemplars(slower, N_SHOWN, seed=0))
 
 
-def _pair(lesson: Lesson, judged: Judged, shown: tuple[Exemplar, ...] = ()) -> Pair:
+def _pair(kept: KeptTask, judged: KeptCandidate, shown: tuple[Exemplar, ...] = ()) -> Pair:
     proposal, found = judged.proposal, judged.evaluation
     speedup = found.speedup
-    told = _provenance(lesson.task, judged)
-    told["shown"] = [exemplar.proposal.candidate.digest for exemplar in shown]
+    provenance = _provenance(kept.task, judged)
+    provenance["shown"] = [exemplar.proposal.candidate.digest for exemplar in shown]
     return Pair(
-        task_digest=lesson.task.digest,
-        task_name=lesson.task.name,
-        task_source=lesson.task.source,
+        task_digest=kept.task.digest,
+        task_name=kept.task.name,
+        task_source=kept.task.source,
         dialect=proposal.candidate.dialect,
         device=found.environment.device,
-        prompt=_prompt(lesson.task, proposal, found, shown),
-        answer=answer(proposal, found, lesson.trace),
+        prompt=_prompt(kept.task, proposal, found, shown),
+        answer=answer(proposal, found, kept.trace),
         code=proposal.candidate.source,
         status=found.status.value,
         kinds=found.kinds,
@@ -147,26 +156,26 @@ def _pair(lesson: Lesson, judged: Judged, shown: tuple[Exemplar, ...] = ()) -> P
         speedup_low=speedup and speedup.low,
         speedup_high=speedup and speedup.high,
         origin=proposal.proposer,
-        split=lesson.split,
-        provenance=json.dumps(told, sort_keys=True),
+        split=kept.split,
+        provenance=json.dumps(provenance, sort_keys=True),
     )
 
 
 def _prompt(
     task: Task, proposal: Proposal, found: Evaluation, shown: tuple[Exemplar, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """The generator's first question about a task, as the swarm and training ask it."""
+    """Return the generator's first prompt about a task, as the swarm and training make it."""
     dialect, device = proposal.candidate.dialect, Device.parse(found.environment.device)
     threads = found.environment.facts.get("threads", 1)
     brief = Brief(task, device, (dialect,), shown, threads=threads)
     known = {fact: value for fact, value, _ in facts(device, threads)}
     is_here = known.get("processor") == found.environment.facts.get("processor")
-    told = device.kind != "cpu" or is_here  # a CPU's facts are those of this machine
-    parts = ["reference", "exemplars", *["device"][:told]]
+    has_facts = device.kind != "cpu" or is_here  # facts about a CPU describe this machine's
+    parts = ["reference", "exemplars", *(["device"] if has_facts else [])]
     return generator(brief, Question("write", dialect), parts)
 
 
-def _provenance(task: Task, judged: Judged) -> dict[str, object]:
+def _provenance(task: Task, judged: KeptCandidate) -> dict[str, object]:
     proposal, found = judged.proposal, judged.evaluation
     is_ours = proposal.proposer in OURS
     return {
@@ -179,7 +188,7 @@ def _provenance(task: Task, judged: Judged) -> dict[str, object]:
         "call": proposal.call,
         "parent": proposal.parent,
         "strongest": found.timing.strongest if found.timing else None,
-        "reasons": [asdict(reason) for reason in found.reasons],
+        "reasons": [plain(reason) for reason in found.reasons],
         "judge_version": found.judge_version,
         "environment": dict(found.environment.facts),
         "kernelwright": importlib.metadata.version("kernelwright"),
@@ -188,10 +197,10 @@ def _provenance(task: Task, judged: Judged) -> dict[str, object]:
 
 
 def archive_name(url: str) -> str:
-    """An archive without its password, its host and the folders of somebody's machine."""
+    """Return an archive's name without password, host and local folders."""
     return Path(sa.make_url(url).database or "" if "://" in url else url).name
 
 
 def is_winner(pair: Pair) -> bool:
-    """Whether it beats the strongest library setting with its whole interval."""
+    """Whether the whole interval of the speedup lies above the strongest library setting."""
     return pair.speedup_low is not None and pair.speedup_low > 1

@@ -92,8 +92,8 @@ def compile_missing() -> str | None:
 
 def _reads(clang: str, bitcode: Path) -> bool:
     """Return whether a compiler can read bitcode; it cannot read that of a newer one."""
-    told = [clang, *TO_BITCODE, str(bitcode), "-o", os.devnull]
-    return subprocess.run(told, capture_output=True, check=False).returncode == 0
+    command = [clang, *TO_BITCODE, str(bitcode), "-o", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def gpu_missing() -> str | None:

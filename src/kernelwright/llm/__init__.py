@@ -1,1 +1,1 @@
-"""Language models as services: endpoints, local checkpoints, chat forms, keys and costs."""
+"""Language models: server endpoints, local checkpoints, chat templates, keys and costs."""

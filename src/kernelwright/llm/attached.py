@@ -1,5 +1,7 @@
-"""Files that a user hands to the models: what other tools say, as text, or as pictures for models
-that see."""
+"""Files that a user attaches for the models: output of other tools as text, and pictures.
+
+Pictures are only shown to models that accept them.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,20 @@ PICTURES = {
     ".webp": "image/webp",
     ".gif": "image/gif",
 }
-MAX_PICTURE_BYTES = 3_900_000  # Anthropic takes 5 MiB of base64, four characters for three bytes
+MAX_PICTURE_BYTES = 3_900_000
+"""Largest picture. Anthropic accepts 5 MiB of base64, which has four characters for three bytes."""
 PICTURE_TOKENS = 50_000
-"""More than one picture costs: OpenAI's smaller models count up to 48,000 (eight tiles of 5,667
-and 2,833), its larger ones 1,445."""
-MAX_TEXT = 12_000  # characters of one file; a longer one crowds out the rest
+"""Upper bound on the tokens of one picture: OpenAI's smaller models count up to 48,000 (eight tiles
+of 5,667 and 2,833), its larger ones 1,445."""
+MAX_TEXT = 12_000
+"""Maximum number of characters shown of one file, so that it leaves room for the rest."""
 
 
 def check(files: Sequence[str]) -> None:
-    """See that all can be read.
+    """Check that all files can be attached.
 
     Raises:
-        UsageError: one is not there, is neither text nor a picture, or is too large.
+        UsageError: a file is missing, is neither text nor a picture, or is too large.
     """
     for name in files:
         try:
@@ -43,7 +47,7 @@ def check(files: Sequence[str]) -> None:
             ) from error
         if is_picture(name) and len(data) > MAX_PICTURE_BYTES:
             raise UsageError(
-                f"{name} is too large a picture",
+                f"the picture {name} is too large",
                 seen=f"{len(data) / 1e6:.2f} MB",
                 do=f"make it smaller than {MAX_PICTURE_BYTES / 1e6:.1f} MB",
             )
@@ -54,16 +58,14 @@ def is_picture(name: str) -> bool:
 
 
 def texts(files: Sequence[str]) -> list[tuple[str, str]]:
-    """(name, text) of the files that are text; of a long one the beginning."""
+    """Return (name, text) of the text files; a long text is cut off."""
     paths = [Path(name) for name in files if not is_picture(name)]
     read = [(path.name, path.read_text(encoding="utf-8")) for path in paths]
     return [(name, t if len(t) <= MAX_TEXT else t[:MAX_TEXT] + "\n…") for name, t in read]
 
 
-def with_pictures(
-    messages: list[dict[str, Any]], pictures: Sequence[str]
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Messages of chat completions, the last of which also shows pictures."""
+def with_pictures(messages: list[dict[str, Any]], pictures: Sequence[str]) -> list[dict[str, Any]]:
+    """Add pictures to the last message of a chat completion request."""
     shown = [
         {"type": "image_url", "image_url": {"url": _url(Path(picture))}} for picture in pictures
     ]

@@ -1,4 +1,4 @@
-"""A conversation as the text that a checkpoint reads; training and asking must agree on it."""
+"""Formats a conversation as a checkpoint's text; training and inference must use the same form."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from jinja2 import TemplateError
 
 
 def chat_text(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> str:
-    """The (role, text) messages in the tokenizer's form, up to where the answer begins."""
-    if tokenizer.chat_template is None:  # a base model: plain text, one part under another
+    """Format (role, text) messages with the tokenizer's chat template, up to the answer's start."""
+    if tokenizer.chat_template is None:  # a base model gets plain text
         return "\n\n".join(text for _, text in messages) + "\n"
     try:
         return _spoken(tokenizer, messages)
-    except TemplateError:  # a form such as Gemma's, in which nobody but two may speak
-        (first, told), *rest = messages
+    except TemplateError:  # some templates, such as Gemma's, have no system role
+        (first, system), *rest = messages
         if first != "system":
             raise
         (role, asked), *rest = rest
-        return _spoken(tokenizer, [(role, f"{told}\n\n{asked}"), *rest])
+        return _spoken(tokenizer, [(role, f"{system}\n\n{asked}"), *rest])
 
 
 def _spoken(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> str:
@@ -28,7 +28,7 @@ def _spoken(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> str:
 
 
 def turn_end(tokenizer: Any) -> int:
-    """The token that ends an answer in the tokenizer's form: often not the one that ends texts."""
+    """Return the token that ends an answer in the chat template, often not ``eos_token_id``."""
     if tokenizer.chat_template is None:
         return tokenizer.eos_token_id
     spoken = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "@"}]
@@ -39,9 +39,10 @@ def turn_end(tokenizer: Any) -> int:
 
 
 def ends(tokenizer: Any, model: Any) -> list[int]:
-    """The tokens that end an answer: the form's, the tokenizer's, those that the checkpoint names.
+    """Return the tokens that end an answer.
 
-    The first is the one to teach.
+    They come from the chat template, the tokenizer and the checkpoint's generation settings.
+    Training teaches the first one.
     """
     named = model.generation_config.eos_token_id
     more = named if isinstance(named, list) else [named]

@@ -1,4 +1,4 @@
-"""A model in a Hugging Face checkpoint folder, run in this process by transformers."""
+"""Runs a model from a Hugging Face checkpoint folder in this process, with transformers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from kernelwright.core.errors import ProposerError
 from kernelwright.llm.chat import chat_text, ends
 from kernelwright.llm.endpoint import Address, Messages, Reply
 
-MAX_OUTPUT_TOKENS = 2048  # a kernel takes a third of it; small models that repeat themselves, all
-TEMPERATURE, TOP_P = 0.7, 0.95  # what llama.cpp's server takes, to within what a sample shows
+MAX_OUTPUT_TOKENS = 2048
+"""Token limit of an answer: a kernel takes a third of it, but small models that repeat themselves
+use all of it."""
+TEMPERATURE, TOP_P = 0.7, 0.95
+"""Sampling settings close to the defaults of llama.cpp's server; samples show no difference."""
 MAX_BATCH = 64
 GATHER_S = 0.2
-"""The questions of a round come one after the other, and cost little more together than alone."""
+"""Seconds to wait for more questions: those of a round arrive one after the other, and answering
+them together costs little more than answering one."""
 
 
 @dataclass
 class _Asked:
-    """One question that waits for its turn."""
+    """A question that waits for an answer."""
 
     messages: Messages
     parameters: Mapping[str, Any]
@@ -35,9 +39,9 @@ class _Asked:
 
 
 class CheckpointEndpoint:
-    """One checkpoint, loaded at the first question; questions that wait are answered together.
+    """One checkpoint, loaded at the first question; waiting questions are answered together.
 
-    A seed holds for the questions that were answered together, not for one alone.
+    A seed determines the answers of a whole batch of questions, not of a single one.
 
     Raises:
         ProposerError: there is no checkpoint at the path.
@@ -59,8 +63,12 @@ class CheckpointEndpoint:
             )
 
     def parameters(self, seed: int) -> Mapping[str, Any]:
-        told = {"max_output_tokens": MAX_OUTPUT_TOKENS, "seed": seed}
-        return told | {"temperature": TEMPERATURE, "top_p": TOP_P}
+        return {
+            "max_output_tokens": MAX_OUTPUT_TOKENS,
+            "seed": seed,
+            "temperature": TEMPERATURE,
+            "top_p": TOP_P,
+        }
 
     def ask(
         self,
@@ -76,16 +84,16 @@ class CheckpointEndpoint:
                 batch = self._batch(mine)
                 try:
                     self._answer(batch)
-                except Exception as error:  # libraries may fail anywhere, and others wait as well
+                except Exception as error:  # libraries may fail anywhere, and other threads wait
                     why = f"{type(error).__name__}: {error}".splitlines()[0]
                     for asked in batch:
                         asked.reply = Reply("", Outcome.FAILED, why, 0, 0)
-        assert mine.reply is not None  # whoever had the turn has answered
+        assert mine.reply is not None  # a thread that held the lock has answered
         return mine.reply
 
     def _batch(self, first: _Asked) -> list[_Asked]:
-        """A question and the others that wait, taken from the line."""
-        _ = self._loaded  # before the line is closed: loading takes a while
+        """Take a question and the others that wait from the queue."""
+        _ = self._loaded  # loading takes a while, in which more questions arrive
         time.sleep(GATHER_S)
         others = [asked for asked in self._waiting if asked is not first][: MAX_BATCH - 1]
         batch = [first, *others]
@@ -109,7 +117,7 @@ class CheckpointEndpoint:
         until_s = max(asked.deadline for asked in batch)
         with torch.random.fork_rng():
             torch.manual_seed(first["seed"])
-            draw = decode.Draw(first["temperature"], top_p=first["top_p"])
+            draw = decode.Sampling(first["temperature"], top_p=first["top_p"])
             written = decode.write(
                 model, read, limit=limit, draw=draw, stops=stops, until_s=until_s
             )
@@ -122,11 +130,14 @@ class CheckpointEndpoint:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        told = {"pretrained_model_name_or_path": self._folder, "local_files_only": True}
         try:
             with _quiet():
-                tokenizer = AutoTokenizer.from_pretrained(**told, padding_side="left")
-                model = AutoModelForCausalLM.from_pretrained(**told, dtype="auto")
+                tokenizer = AutoTokenizer.from_pretrained(
+                    self._folder, local_files_only=True, padding_side="left"
+                )
+                model = AutoModelForCausalLM.from_pretrained(
+                    self._folder, local_files_only=True, dtype="auto"
+                )
         except (OSError, ValueError) as error:
             raise ProposerError(
                 f"the checkpoint at {self._folder} cannot be loaded",
@@ -140,7 +151,7 @@ class CheckpointEndpoint:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' own progress, which would write over the search's."""
+    """Context without transformers' progress bar, which would overwrite the search's progress."""
     from transformers.utils import logging
 
     was_shown = logging.is_progress_bar_enabled()
@@ -153,7 +164,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _reply(tokenizer: Any, row: list[int], n_read: int, *, stops: list[int], limit: int) -> Reply:
-    """One answer of a batch."""
+    """Return the reply for one row of a batch."""
     is_whole = bool(row) and row[-1] in stops
     cut = "at the limit of tokens" if len(row) >= limit else "at the limit of time"
     return Reply(

@@ -1,4 +1,4 @@
-"""Endpoints: a model by the name that the user gives it, ready to be asked."""
+"""Endpoints: language models that can be asked, opened by the name that the user gives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECKPOINT = "hf"
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said, or why it did not. Tokens are None where nobody counted them."""
+    """A model's answer, or the reason why it gave none. Tokens are None if nothing counted them."""
 
     answer: str
     outcome: Outcome
@@ -36,20 +36,23 @@ class Endpoint(Protocol):
     """One model that can be asked, by several threads at once."""
 
     name: str
-    """As the user gave it."""
+    """The model's name as the user gave it."""
     is_local: bool
-    """Whether it runs on this machine, beside the judge."""
+    """Whether the model runs on this machine, beside the judge."""
 
     @property
     def sees(self) -> bool:
-        """Whether it is shown pictures; of a server, until it has refused one and answered without;
-        where it only broke down once, the next question shows them again."""
+        """Whether pictures are sent to the model.
+
+        A server gets pictures until it has refused one and answered without it. After a temporary
+        failure the next question shows them again.
+        """
         ...
 
     def parameters(self, seed: int) -> Mapping[str, Any]:
-        """What is sent beside the messages: 'max_output_tokens', and what the model takes.
+        """Return the request's parameters: 'max_output_tokens', and others that the model accepts.
 
-        A caller may add 'pictures', files that are shown to models that see.
+        A caller may add 'pictures': files for models that accept pictures.
         """
         ...
 
@@ -60,19 +63,19 @@ class Endpoint(Protocol):
         timeout_s: float,
         patience_s: float = math.inf,
     ) -> Reply:
-        """The answer, within about ``timeout_s``. A failure is a Reply too.
+        """Ask the model and return its answer within about ``timeout_s``; a failure is a Reply too.
 
-        After ``patience_s`` no other try is begun.
+        No further attempt is begun after ``patience_s``.
 
         Raises:
-            ProposerError: it can never answer: a wrong key, no such model.
+            ProposerError: the model can never answer, because of a wrong key or a wrong name.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Address:
-    """A model's name, taken apart."""
+    """The parts of a model's name."""
 
     provider: str
     """A name in ``providers.toml``, or 'hf'."""
@@ -87,10 +90,10 @@ class Address:
 
 
 def parse(name: str) -> Address:
-    """The address behind a model's name.
+    """Parse a model's name.
 
     Raises:
-        UsageError: not a model's name, or one that holds a password.
+        UsageError: the text is not a model's name, or it contains a password.
     """
     kind, _, rest = name.partition(":")
     if kind in ("http", "https"):
@@ -98,7 +101,7 @@ def parse(name: str) -> Address:
         split = urlsplit(url)
         if split.username or split.password or split.query:
             raise UsageError(
-                "a model's name holds a secret, and would be stored",
+                "a model's name contains a secret, and names are stored",
                 seen=f"{split.scheme}://…@{split.hostname}",
                 do=f"set the key in {' or '.join(providers()['server']['keys'])}",
             )
@@ -114,11 +117,11 @@ def parse(name: str) -> Address:
 
 @cache
 def open_endpoint(name: str) -> Endpoint:
-    """The model behind ``name``; a local checkpoint is loaded once.
+    """Open the model of this name; a local checkpoint is loaded once.
 
     Raises:
-        UsageError: not a model's name.
-        ProposerError: its package or its key is missing.
+        UsageError: the text is not a model's name.
+        ProposerError: the model's package or key is missing.
     """
     address = parse(name)
     if address.provider == CHECKPOINT:
@@ -126,7 +129,7 @@ def open_endpoint(name: str) -> Endpoint:
         from kernelwright.llm.checkpoint import CheckpointEndpoint
 
         return CheckpointEndpoint(name, address)
-    _need("openai", "models that a server holds", "pip install 'kernelwright[swarm]'")
+    _need("openai", "models on a server", "pip install 'kernelwright[swarm]'")
     variables = providers()[address.provider]["keys"]
     if address.provider != "server" and find_key(variables) is None:
         raise ProposerError(
@@ -136,8 +139,8 @@ def open_endpoint(name: str) -> Endpoint:
         )
     if address.url.startswith("http:") and not address.is_local and find_key(variables):
         warnings.warn(
-            f"the key goes to {urlsplit(address.url).hostname} as it is, for everybody on the way "
-            f"to read: write https, or unset {' and '.join(variables)}",
+            f"the key is sent to {urlsplit(address.url).hostname} unencrypted: "
+            f"write https, or unset {' and '.join(variables)}",
             stacklevel=2,
         )
     from kernelwright.llm.server import ServerEndpoint

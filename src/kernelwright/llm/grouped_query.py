@@ -1,8 +1,8 @@
-"""Attention of one new token in each row, for models whose heads share keys and values.
+"""Grouped-query attention for one new token per row, without copying keys and values.
 
-transformers copies the keys and values for every head before it attends: for a 1.5 B model, six
-times what the cache holds, written and read again for each token. The heads that share them are
-rows of one query instead, and the cache is read once.
+transformers copies shared keys and values for every head before attention: for a 1.5 B model it
+writes and reads six times the size of the cache for each token. Here the heads that share keys
+become rows of one query, so that the cache is read once.
 """
 
 from __future__ import annotations
@@ -18,14 +18,20 @@ REPLACED = "sdpa"
 
 
 def attend(
-    module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-    attention_mask: torch.Tensor | None, scaling: float | None = None, **_: Any,
-) -> tuple[torch.Tensor, None]:  # fmt: skip
-    """What transformers asks of an attention.
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention function with the signature that transformers requires.
 
     Shapes:
-        query (rows, heads, 1, size), key and value (rows, shared, places, size), attention_mask
-        (rows, 1, 1, places), true where a token may look; gives (rows, 1, heads, size).
+        query (rows, heads, 1, size), key and value (rows, shared heads, positions, size),
+        attention_mask (rows, 1, 1, positions), true where attention may read; the result is
+        (rows, 1, heads, size).
     """
     rows, heads, _, size = query.shape
     together = query.view(rows, key.shape[1], heads // key.shape[1], size)
@@ -37,7 +43,7 @@ def attend(
 
 @contextlib.contextmanager
 def grouped(model: Any) -> Iterator[None]:
-    """``attend`` in place of torch's own attention; a model that uses another keeps that."""
+    """Context with ``attend`` in place of torch's attention; other implementations are kept."""
     from transformers import AttentionInterface
 
     if model.config._attn_implementation != REPLACED:

@@ -1,4 +1,4 @@
-"""Keys of providers: read from the environment when a model is asked, and kept out of all text."""
+"""API keys: read from the environment when a model is asked, and removed from all stored text."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ from typing import Any
 from kernelwright.core.secrets import names_a_secret
 
 HIDDEN = "[key]"
-MIN_LENGTH = 6  # a shorter value is no secret, and replacing it would garble prompts
-MIN_OTHERS_LENGTH = 16  # of what only its variable's name says to be secret
+MIN_LENGTH = 6
+"""Shortest value that is hidden: a shorter one is no secret, and replacing it would garble
+prompts."""
+MIN_OTHERS_LENGTH = 16
+"""Shortest value that is hidden because of its variable's name alone."""
 _BEGINNINGS = ("sk", "key", "AIza", "hf_", "gh[opsur]_", "github_pat_", "gsk_", "nvapi-", "xai-")
-"""Of keys, as their providers' documentation shows them."""
+"""Prefixes of keys in the documentation of their providers."""
 _LOOKS_LIKE_A_KEY = re.compile(
     rf"\b(?:{'|'.join(_BEGINNINGS)})[-_A-Za-z0-9*.]{{12,}}"
-    r"|\b[Bb]earer\s+(?=\S*\d)[-\w.~+/=*]{8,}"  # a word after it has no digits
+    r"|\b[Bb]earer\s+(?=\S*\d)[-\w.~+/=*]{8,}"  # an ordinary word after "bearer" has no digits
 )
 
 
 @cache
 def providers() -> Mapping[str, Mapping[str, Any]]:
-    """The table of providers, by name."""
+    """Return the table of providers, by name."""
     return tomllib.loads((Path(__file__).parent / "providers.toml").read_text())
 
 
 def find_key(variables: Sequence[str]) -> str | None:
-    """The value of the first of ``variables`` that is set."""
+    """Return the value of the first environment variable in ``variables`` that is set."""
     return next((os.environ[name] for name in variables if os.environ.get(name)), None)
 
 
 def without_keys(text: str) -> str:
-    """``text`` with every key that this process has hidden: those of known providers, and what
-    other variables' names say to be secret."""
+    """Replace every secret of this process's environment in ``text``.
+
+    Secrets are the keys of known providers and the values of variables with telling names.
+    """
     known = {name for provider in providers().values() for name in provider["keys"]}
     secrets = [
         value
@@ -44,12 +49,12 @@ def without_keys(text: str) -> str:
         if (name in known and len(value) >= MIN_LENGTH)
         or (names_a_secret(name) and len(value) >= MIN_OTHERS_LENGTH)
     ]
-    for secret in sorted(secrets, key=len, reverse=True):  # one may begin as another does
+    for secret in sorted(secrets, key=len, reverse=True):  # one may be a prefix of another
         text = text.replace(secret, HIDDEN)
     return text
 
 
 def printable_error(text: str, limit: int = 300) -> str:
-    """A server's complaint, short, without keys; some servers quote a part of the wrong key."""
+    """Shorten a server's error text and remove keys; some servers quote part of a wrong key."""
     text = _LOOKS_LIKE_A_KEY.sub(HIDDEN, without_keys(" ".join(text.split())))
     return text if len(text) <= limit else text[: limit - 1] + "…"

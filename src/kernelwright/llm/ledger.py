@@ -1,4 +1,4 @@
-"""What may still be spent, with the calls in flight counted at the most that they can cost."""
+"""The remaining budget of a round, with every call in flight counted at its maximum cost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from kernelwright.core.errors import UsageError
 from kernelwright.llm.attached import PICTURE_TOKENS
 from kernelwright.llm.endpoint import Messages, Reply, parse
 
-MIN_CALL_S = 30.0  # a call begun at the last second may still take this long, and no longer
+MIN_CALL_S = 30.0
+"""Seconds that a call may take even if it begins just before the deadline."""
 MAX_CALL_S = 600.0
+"""Seconds that any call may take."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """USD per million tokens."""
+    """Price of a model in USD per million tokens."""
 
     input_usd: float
     output_usd: float
@@ -30,7 +32,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Spend:
-    """Tokens and money. The money is None where nobody stated the price."""
+    """Tokens and their cost, which is None if the model has no stated price."""
 
     input_tokens: int
     output_tokens: int
@@ -38,17 +40,17 @@ class Spend:
 
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """The stated price; nothing for a model on this machine; None where nobody stated it."""
+    """Return the stated price, zero for a model on this machine, or None if none is stated."""
     if model in prices:
         return prices[model]
     return Price(0.0, 0.0) if parse(model).is_local else None
 
 
 def parse_prices(texts: tuple[str, ...]) -> dict[str, Price]:
-    """Prices from 'MODEL=IN/OUT'.
+    """Parse prices of the form 'MODEL=IN/OUT'.
 
     Raises:
-        UsageError: not a price.
+        UsageError: a text is not a price.
     """
     found = {}
     for text in texts:
@@ -57,7 +59,7 @@ def parse_prices(texts: tuple[str, ...]) -> dict[str, Price]:
             read, written = (float(number) for number in numbers.split("/"))
         except ValueError:
             read = written = -1.0
-        if not (model and 0 <= read < math.inf and 0 <= written < math.inf):  # nor is a NaN
+        if not (model and 0 <= read < math.inf and 0 <= written < math.inf):  # true for NaN too
             raise UsageError(
                 f'"{text}" is not a price',
                 seen=text,
@@ -68,15 +70,15 @@ def parse_prices(texts: tuple[str, ...]) -> dict[str, Price]:
 
 
 def most_tokens(text: str) -> int:
-    """More tokens than ``text`` can have: byte-level tokens hold at least one byte each."""
+    """Return an upper bound on the tokens of ``text``: a token has at least one byte."""
     return len(text.encode())
 
 
 class Ledger:
-    """The account of one round.
+    """Keeps the account of one round.
 
-    A call is begun only while something is left after all calls in flight have cost the most that
-    they can; so the spend exceeds the budget by one call at most.
+    A call is begun only if some budget would be left after all calls in flight have cost their
+    maximum, so the budget is exceeded by one call at most.
     """
 
     def __init__(self, brief: Brief) -> None:
@@ -89,7 +91,7 @@ class Ledger:
     def reserve(
         self, model: str, messages: Messages, max_output_tokens: int, *, n_pictures: int = 0
     ) -> Spend | None:
-        """Set aside the most that a call can cost; None where nothing is left to begin it."""
+        """Reserve the maximum cost of a call; None if no budget is left to begin it."""
         read = sum(most_tokens(text) for _, text in messages) + n_pictures * PICTURE_TOKENS
         with self._lock:
             if time.monotonic() >= self._deadline:
@@ -103,9 +105,9 @@ class Ledger:
             return most
 
     def settle(self, model: str, most: Spend, reply: Reply) -> Spend:
-        """What a call did cost; the rest of what was set aside is free again.
+        """Return the actual cost of a call, and release the rest of its reservation.
 
-        Where the server did not count, it is the most tokens that it can be.
+        Tokens that the server did not count are taken at their upper bound.
         """
         read, written = reply.input_tokens, reply.output_tokens
         if read is None:
@@ -119,11 +121,11 @@ class Ledger:
         return spent
 
     def timeout_s(self) -> float:
-        """How long a call that begins now may take."""
+        """Return the time limit of a call that begins now."""
         return min(MAX_CALL_S, max(MIN_CALL_S, self._deadline - time.monotonic()))
 
     def patience_s(self) -> float:
-        """How long what was not answered may be tried again."""
+        """Return for how long a failed call may be tried again."""
         return max(0.0, self._deadline - time.monotonic())
 
     def _spend(self, model: str, read: int, written: int) -> Spend:

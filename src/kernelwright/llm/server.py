@@ -1,4 +1,4 @@
-"""A model behind a server that speaks OpenAI's chat completions: hosted ones, vLLM, llama.cpp."""
+"""A model behind a server with OpenAI's chat completions API: a provider's, vLLM or llama.cpp."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ from kernelwright.llm.keys import find_key, printable_error, providers, without_
 
 CONNECT_S = 10.0
 WAITS_S = (1.0, 4.0, 16.0)
-"""Before another try, where the server does not say how long. Only what was not answered, and so
-not paid for, is tried again: the library's own retries would also pay twice after a time-out."""
+"""Seconds to wait before each further attempt if the server does not say how long. Only calls
+without an answer, which cost nothing, are repeated; the library's own retries would also pay twice
+after a time-out."""
 NEVER = {401: "refuses the key", 403: "refuses the key", 404: "does not have this model"}
-"""Statuses that no second try will change."""
+"""HTTP statuses after which a second attempt is useless."""
 SEES_NOT = (400, 404, 413, 415, 422, 500)
-"""How servers answer to a picture that their model cannot see; llama.cpp's says 500, proxies 404,
-and 413 where a body is too large."""
+"""HTTP statuses of servers whose model does not accept pictures. llama.cpp sends 500, proxies send
+404, or 413 for a body that is too large."""
 _PICTURE = re.compile(r"image|picture|vision|multi-?modal|mmproj", re.I)
-"""What a server complains of that breaks down at every picture, and not for once."""
+"""Words in the error text of a server that will fail on every picture, not just once."""
 BAD_KEY = "api key not"
-"""Of a complaint that Google sends with status 400: "API key not valid", "API Key not found"."""
+"""Part of an error text that Google sends with status 400: "API key not valid", "API Key not
+found"."""
 _DELAY = re.compile(r"retryDelay\W+(\d+(?:\.\d+)?)s")
 
 
 @dataclass
-class _Heard:
-    """What has come of a stream so far."""
+class _PartialReply:
+    """The part of a streamed answer that has arrived so far."""
 
     pieces: list[str] = field(default_factory=list)
     refusal: str = ""
@@ -45,9 +47,9 @@ class _Heard:
     output_tokens: int | None = None
 
     def add(self, chunk: ChatCompletionChunk) -> None:
-        if chunk.usage is not None:  # Gemini counts in every chunk, and the last one is the whole
+        if chunk.usage is not None:  # Gemini sends running totals in every chunk
             self.input_tokens, written = chunk.usage.prompt_tokens, chunk.usage.completion_tokens
-            # What Gemini thinks is billed, and in its total alone.
+            # Gemini bills its thinking tokens but includes them only in the total.
             self.output_tokens = max(written, (chunk.usage.total_tokens or 0) - self.input_tokens)
         for choice in chunk.choices or ():
             self.pieces.append(choice.delta.content or "")
@@ -55,7 +57,7 @@ class _Heard:
             self.ended = choice.finish_reason or self.ended
 
     def reply(self, detail: str = "") -> Reply:
-        # Whatever bytes a server sends: what no database takes is left out.
+        # A server may send any bytes; those that no database accepts are removed.
         answer = "".join(self.pieces).replace("\0", "").encode("utf-8", "replace").decode()
         if self.refusal or self.ended == "content_filter":
             outcome, detail = Outcome.REFUSED, self.refusal or "filtered by the provider"
@@ -72,7 +74,7 @@ class _Heard:
 
 
 class ServerEndpoint:
-    """One model of one server."""
+    """One model on one server."""
 
     def __init__(self, name: str, address: Address) -> None:
         self.name = name
@@ -80,7 +82,7 @@ class ServerEndpoint:
         self._model = address.model
         self._is_blind = False
         self._row = providers()[address.provider]
-        # No key of another provider may reach a server that the user named by URL.
+        # A server that the user named by URL must not get the key of another provider.
         key = find_key(self._row["keys"]) or "none"
         self._client = openai.OpenAI(
             api_key=key, base_url=address.url, organization="", project="", max_retries=0
@@ -91,10 +93,10 @@ class ServerEndpoint:
         return not self._is_blind
 
     def parameters(self, seed: int) -> Mapping[str, Any]:
-        told: dict[str, Any] = {"max_output_tokens": self._row["max_output_tokens"]}
+        parameters: dict[str, Any] = {"max_output_tokens": self._row["max_output_tokens"]}
         if "temperature" in self._row:
-            told |= {"temperature": self._row["temperature"], "seed": seed}
-        return told
+            parameters |= {"temperature": self._row["temperature"], "seed": seed}
+        return parameters
 
     def ask(
         self,
@@ -110,16 +112,16 @@ class ServerEndpoint:
         while True:
             try:
                 reply = self._listen(messages, parameters, pictures, deadline)
-                if reply.outcome is not Outcome.FAILED:  # or the complaint was of something else
+                if reply.outcome is not Outcome.FAILED:  # else pictures were not the cause
                     self._is_blind |= is_lasting
                 return replace(reply, detail=reply.detail or blind)
             except openai.APITimeoutError:
-                # What was asked is counted: the server may have worked, and bill for it.
+                # The prompt's tokens are counted, since the server may have worked and bill them.
                 return Reply("", Outcome.FAILED, f"no answer in {timeout_s:.0f} s")
             except (openai.APIStatusError, openai.APIConnectionError) as error:
                 status = getattr(error, "status_code", None)
                 if pictures and status in SEES_NOT:
-                    pictures = []  # if it is not they, the server will say so again
+                    pictures = []  # if pictures are not the cause, the server fails again
                     complaint = printable_error(_complaint(error))
                     blind = f"without pictures: {complaint}"
                     is_lasting = status < 500 or bool(_PICTURE.search(complaint))
@@ -149,22 +151,22 @@ class ServerEndpoint:
             timeout=openai.Timeout(left_s, connect=min(CONNECT_S, left_s)),
             **sent,
         )
-        heard = _Heard()
+        partial = _PartialReply()
         try:
             with stream:
                 for chunk in stream:
-                    heard.add(chunk)
+                    partial.add(chunk)
                     if time.monotonic() > deadline:
-                        return heard.reply("still speaking when its time was up")
-        except (openai.APIError, ValueError) as error:  # broke off, or not the protocol
-            return heard.reply(f"the stream broke off: {type(error).__name__} {error}")
-        return heard.reply()
+                        return partial.reply("still answering when its time was up")
+        except (openai.APIError, ValueError) as error:  # broken off, or a violated protocol
+            return partial.reply(f"the stream broke off: {type(error).__name__} {error}")
+        return partial.reply()
 
     def _explain(self, error: openai.APIError) -> Reply:
-        """The failure as a reply that cost nothing.
+        """Return the failure as a reply that cost nothing.
 
         Raises:
-            ProposerError: no second try would help.
+            ProposerError: a second attempt would be useless.
         """
         status = getattr(error, "status_code", None)
         detail = printable_error(_complaint(error))
@@ -181,16 +183,16 @@ class ServerEndpoint:
 
 
 def _complaint(error: openai.APIError) -> str:
-    """What the server said; the library leaves out what is no object, such as Google's lists."""
+    """Return the server's error text, including bodies that the library omits (Google's lists)."""
     body = getattr(error, "body", None)
     return str(error) if body is None or isinstance(body, dict) else f"{error} {body}"
 
 
 def _wait_s(error: openai.APIError, otherwise_s: float | None) -> float | None:
-    """How long to wait before another try; None: there is none.
+    """Return the seconds to wait before another attempt; None if there is to be none.
 
-    The server's ``retry-after`` counts where it says one (RFC 9110, section 10.2.3, in seconds), or
-    the ``retryDelay`` that Google's errors name in their text (google.rpc.RetryInfo).
+    The server's ``retry-after`` header decides if there is one (RFC 9110, section 10.2.3, in
+    seconds), or the ``retryDelay`` in the text of Google's errors (google.rpc.RetryInfo).
     """
     status = getattr(error, "status_code", None)
     if otherwise_s is None or (status is not None and status != 429 and status < 500):

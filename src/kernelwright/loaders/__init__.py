@@ -1,4 +1,4 @@
-"""Bring anything that can be made faster into a Task, and run a task's reference.
+"""Loaders turn files, modules and functions into a Task; a Reference runs the task's own code.
 
 ``load(target)`` asks each loader of the group ``kernelwright.loaders`` whether it claims the
 target; ``open_reference(task)`` executes the task's text and builds its module and inputs.
@@ -36,7 +36,11 @@ class Loader(Protocol):
         kwargs: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Task:
-        """The task. Raises TaskError where there is none."""
+        """Return the task.
+
+        Raises:
+            TaskError: the target cannot be made into a task.
+        """
         ...
 
 
@@ -48,12 +52,12 @@ def load(
     kwargs: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Task:
-    """The task that ``target`` is: nothing is allocated, and no module is run.
+    """Make a task from ``target`` without allocating its inputs or running a module.
 
     ``target`` is the path of a KernelBench-format file, ``file.py:Class``,
     ``package.module:Class``, an ``nn.Module`` (instance or class) or a function. ``inputs`` are
     input specs (``"float32[64,1024]"``), tensors and scalars to imitate, or a callable that makes
-    them; ``init`` (a list, or a mapping) and ``kwargs`` are the constructor's arguments.
+    them. ``init`` (a list or a mapping) and ``kwargs`` are the constructor's arguments.
 
     Raises:
         TaskError: no loader claims the target, or it cannot be made into a task.
@@ -63,7 +67,7 @@ def load(
         if loader.claims(target):
             return loader.load(target, inputs=inputs, init=init, kwargs=kwargs, name=name)
     raise TaskError(
-        f"nothing here can load {target!r}",
+        f"no loader accepts {target!r}",
         seen=_seen(target),
         do="give a KernelBench-format file.py, file.py:Class, package.module:Class, "
         "or (from Python) an nn.Module or a function; for a KernelBench checkout: "

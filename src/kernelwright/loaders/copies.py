@@ -1,4 +1,4 @@
-"""Copies of a module that share nothing with it, functions that close over its parts included."""
+"""Copies of a module that share nothing with it, not even through functions that it holds."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from typing import Any
 import torch
 
 PARTS = ("_parameters", "_buffers", "_modules")
-"""Of a module: no functions, and copied already."""
+"""Attributes of a module that contain no functions and that ``copy.deepcopy`` copies correctly."""
 
 
 def copied(module: torch.nn.Module) -> torch.nn.Module:
-    """A deep copy, whose own lambdas and nested functions use its parts.
+    """Return a deep copy whose lambdas and nested functions refer to the copy's own parts.
 
-    ``copy.deepcopy`` takes a function as it is: ``self.act = lambda x: layer(x)`` would go on with
-    the layer of the original, and with its weights.
+    ``copy.deepcopy`` does not copy functions: with ``self.act = lambda x: layer(x)`` the copy would
+    still use the layer and the weights of the original.
 
     Not covered:
-        Functions that objects of other classes hold, dicts of their own kind among them.
+        Functions held by objects of other classes, including subclasses of dict.
     """
     memo: dict[int, Any] = {}
     for part in module.modules():
         for value in vars(part).values():
-            if isinstance(value, torch.Tensor) and not value.is_leaf:  # as weight_norm leaves it
+            if isinstance(value, torch.Tensor) and not value.is_leaf:  # weight_norm leaves these
                 memo[id(value)] = value.detach().clone()
-            elif isinstance(value, torch.jit.ScriptFunction):  # which cannot be copied
+            elif isinstance(value, torch.jit.ScriptFunction):  # cannot be copied
                 memo[id(value)] = value
     twin = copy.deepcopy(module, memo)
     for part in twin.modules():
         for name, value in vars(part).items():
             if name in PARTS or memo.get(id(value)) is value:
                 continue
-            if type(value) in (dict, OrderedDict):  # in place: others hold it, hooks' handles too
+            if type(value) in (dict, OrderedDict):  # in place, since hooks' handles refer to it
                 memo[id(value)] = value
                 value.update([(key, _moved(one, memo)) for key, one in value.items()])
             elif isinstance(value, (FunctionType, partial, list, tuple)):
@@ -45,8 +45,7 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def _moved(held: Any, memo: dict[int, Any]) -> Any:
-    """``held`` as the copy has it: functions with the copies of what they close over and default
-    to."""
+    """Return the copy's version of ``held``: functions get copies of their closure and defaults."""
     if id(held) in memo:
         return memo[id(held)]
     if isinstance(held, MethodType):
@@ -56,11 +55,11 @@ def _moved(held: Any, memo: dict[int, Any]) -> Any:
         return partial(_moved(held.func, memo), *_moved(held.args, memo), **words)
     if type(held) in (list, tuple):
         return type(held)(_moved(one, memo) for one in held)
-    if type(held) in (dict, OrderedDict):  # the second holds a module's hooks
-        moved = memo[id(held)] = type(held)()  # before its values: it may hold itself
+    if type(held) in (dict, OrderedDict):  # a module's hooks are in an OrderedDict
+        moved = memo[id(held)] = type(held)()  # before its values, since it may contain itself
         moved.update([(key, _moved(value, memo)) for key, value in held.items()])
         return moved
-    # A function of a file holds no module, and is pickled by its name.
+    # A function at the top level of a file closes over no module and is pickled by its name.
     is_nested = isinstance(held, FunctionType) and "<locals>" in held.__qualname__
     return _moved_function(held, memo) if is_nested else held
 
@@ -70,11 +69,11 @@ def _moved_function(held: FunctionType, memo: dict[int, Any]) -> FunctionType:
     cells = tuple(CellType() for _ in closure)
     moved = FunctionType(held.__code__, held.__globals__, held.__name__, None, cells)
     moved.__qualname__ = held.__qualname__
-    memo[id(held)] = moved  # before its cells: it may call itself
+    memo[id(held)] = moved  # before its cells, since it may call itself
     moved.__defaults__ = _moved(held.__defaults__, memo)
     words = held.__kwdefaults__
     moved.__kwdefaults__ = words and {key: _moved(value, memo) for key, value in words.items()}
     for old, new in zip(closure, cells, strict=True):
-        with contextlib.suppress(ValueError):  # nothing is in it yet
+        with contextlib.suppress(ValueError):  # the cell is still empty
             new.cell_contents = _moved(old.cell_contents, memo)
     return moved

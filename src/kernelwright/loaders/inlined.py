@@ -1,5 +1,8 @@
-"""A task's text with its author's own modules in it, so that it runs where their files are not: in
-the judge's processes, on another machine, from a receipt. They are part of its identity then."""
+"""Inlines the author's own modules into a task's text.
+
+The text then runs where those files do not exist: in the judge's processes, on another machine, or
+from a receipt. The inlined modules become part of the task's identity.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +50,16 @@ _FIRST, *_, _LAST, _ = PREAMBLE.splitlines(keepends=True)
 
 
 def bundled(task: Task) -> Task:
-    """The task with the texts of those modules in ``import_roots`` that its own imports, itself
-    where there are none. It has been executed in this process.
+    """Return the task with the texts of the modules in ``import_roots`` that it imports.
+
+    A task that imports none is returned unchanged. The task must have been executed in this
+    process.
 
     Not covered:
-        Modules that are imported under computed names, compiled ones, and files beside them.
+        Modules imported under computed names, compiled modules, and data files beside modules.
 
     Raises:
-        TaskError: this process had imported another file under the name of one of them.
+        TaskError: this process had imported another file under the name of one of the modules.
     """
     texts: dict[str, tuple[bool, str]] = {}
     waiting = [(task.source, "")]
@@ -72,7 +77,7 @@ def bundled(task: Task) -> Task:
     if not texts:
         return task
     for name in list(texts):
-        while name := _parent(name):  # a folder without a text is a package too
+        while name := _parent(name):  # a folder without __init__.py is a package too
             texts.setdefault(name, (True, ""))
     modules = "".join(f"    {name!r}: {texts[name]!r},\n" for name in sorted(texts))
     parts = lines(task.source)
@@ -81,8 +86,10 @@ def bundled(task: Task) -> Task:
 
 
 def brought_along(source: str) -> str:
-    """What ``bundled`` put into a task's source, for other texts that import what it imports; empty
-    where it put nothing."""
+    """Return the modules that ``bundled`` put into a task's source; empty if there are none.
+
+    Candidates that import the same modules need this text too.
+    """
     _, first, behind = source.partition(_FIRST)
     return first and first + behind.partition(_LAST)[0] + _LAST
 
@@ -94,9 +101,9 @@ def _require_own(name: str, module: ModuleType, task: Task) -> None:
     is_another = is_own(name, module, ("/",)) and not is_own(name, module, task.import_roots)
     if beside and is_another:
         raise TaskError(
-            f"{task.name} imports {beside[0]}, and another {name} is imported already",
+            f"{task.name} imports {beside[0]}, but another module {name} is already imported",
             seen=str(module.__file__),
-            do="load it in a process of its own, before the other is imported, or rename one",
+            do="load the task in its own process, before the other is imported, or rename one",
         )
 
 
@@ -105,8 +112,10 @@ def _parent(name: str) -> str:
 
 
 def _imported(text: str, package: str) -> Iterator[str]:
-    """The modules, and what may be some, that a module of this package names in its imports, with
-    the packages around them."""
+    """Yield the names of the modules that a module of this package may import, with their packages.
+
+    Some of the names may turn out not to be modules.
+    """
     for node in ast.walk(ast.parse(text)):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -114,7 +123,7 @@ def _imported(text: str, package: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level > package.count(".") + bool(package):
-                continue  # beyond all packages, so that it has failed and nobody minded
+                continue  # beyond the top-level package: the import has failed and was caught
             if node.level:
                 base = resolve_name("." * node.level + base, package)
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
@@ -124,7 +133,7 @@ def _imported(text: str, package: str) -> Iterator[str]:
 
 
 def _n_first_lines(text: str) -> int:
-    """Those of the docstring and of what is imported from __future__: nothing may precede them."""
+    """Count the lines of the docstring and the __future__ imports, which must come first."""
     n_lines = 0
     for node in ast.parse(text).body:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -30,22 +30,22 @@ _SPEC = re.compile(
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How a tensor argument is drawn: ``low`` to ``high`` when uniform, else normal."""
+class TensorSpec:
+    """How a tensor argument is drawn: uniformly from ``low`` to ``high``, or normally."""
 
     dtype: str
     shape: tuple[int, ...]
     distribution: str = "normal"
     low: float = 0.0
     high: float = 1.0
-    """Not reached, for integers and floats alike; for bool, the odds of True."""
+    """Exclusive upper bound, for integers and floats; for bool the probability of True."""
     mean: float = 0.0
     std: float = 1.0
     stride: tuple[int, ...] | None = None
-    """None where the tensor is contiguous."""
+    """Strides in elements; None for a contiguous tensor."""
 
     def expression(self) -> str:
-        """Python text that draws a fresh tensor; it needs ``torch`` only."""
+        """Return Python text that draws a new tensor; it needs only ``torch``."""
         values = self._values()
         if self.stride is None:
             return values
@@ -53,7 +53,6 @@ class Draw:
         return f"torch.empty_strided({layout}).copy_({values})"
 
     def _values(self) -> str:
-        # ([64, 1024],) reads as torch.randn([64, 1024]), and serves the empty shape too.
         shape = ", ".join(map(str, self.shape)) if self.shape else "()"
         if self.dtype == "bool":
             return f"torch.rand({shape}) < {self.high:g}"
@@ -74,10 +73,10 @@ class Draw:
 
 
 def expression(value: Any) -> str:
-    """Python text for one argument, given as a spec, a tensor to imitate, or a plain value.
+    """Return Python text for one argument: a spec, a tensor to imitate, or a plain value.
 
     Raises:
-        TaskError: the spec is not understood, or the value cannot be written as text.
+        TaskError: the spec is invalid, or the value cannot be written as text.
     """
     import torch
 
@@ -95,12 +94,12 @@ def expression(value: Any) -> str:
 
 
 def _tensor_expression(tensor: torch.Tensor) -> str:
-    """An expanded tensor is drawn where it has memory of its own, and expanded alike."""
+    """Return text that draws a tensor; an expanded tensor is drawn unexpanded, then expanded."""
     if str(tensor.layout) != "torch.strided":
         raise TaskError(
             "an input is not a dense tensor",
             seen=f"{tensor.layout}, {list(tensor.shape)}",
-            do="give the dense tensors that it is made of, and make it in the forward",
+            do="give the dense tensors that it consists of, and build it in the forward",
         )
     shape, own = tuple(tensor.shape), tensor
     for axis, (size, stride) in enumerate(zip(shape, tensor.stride(), strict=True)):
@@ -111,10 +110,10 @@ def _tensor_expression(tensor: torch.Tensor) -> str:
 
 
 def parse(text: str) -> str:
-    """The expression that an input spec stands for.
+    """Return the expression for an input spec.
 
     Raises:
-        TaskError: not a spec; the message names the nearest dtype.
+        TaskError: the text is not a spec; the message names the nearest dtype.
     """
     match = _SPEC.fullmatch(text.strip())
     if match is None:
@@ -140,22 +139,22 @@ def parse(text: str) -> str:
             raise _bad_spec(text, f"say which integers: {given}<1000 is 0 to 999")
         raise _bad_spec(text, f"only integers take a bound: write {given}")
     high = float(match["bound"] or (0.5 if dtype == "bool" else 1.0))
-    return Draw(dtype, shape, distribution, high=high).expression()
+    return TensorSpec(dtype, shape, distribution, high=high).expression()
 
 
 def _bad_spec(text: str, do: str) -> TaskError:
     return TaskError("an input spec is not understood", seen=text, do=do)
 
 
-def imitate(tensor: torch.Tensor) -> Draw:
-    """How to draw tensors like this one: dtype, shape, stride and distribution.
+def imitate(tensor: torch.Tensor) -> TensorSpec:
+    """Return how to draw tensors like this one: dtype, shape, stride and distribution.
 
-    Floats are drawn normal with its mean and standard deviation; uniform between its least and
-    greatest value if none is negative, so that a logarithm or a root of it stays defined.
-    Integers are uniform in its range.
+    Floats are drawn from a normal distribution with the tensor's mean and standard deviation. If no
+    value is negative, they are drawn uniformly between its smallest and largest value, so that a
+    logarithm or a square root stays defined. Integers are drawn uniformly from its range.
 
     Raises:
-        TaskError: a dtype that cannot be drawn (complex, quantised).
+        TaskError: tensors of the dtype (complex, quantised) cannot be drawn.
     """
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES:
@@ -168,17 +167,17 @@ def imitate(tensor: torch.Tensor) -> Draw:
     stride = None if tensor.is_contiguous() else tuple(tensor.stride())
     values = tensor.detach().double()
     if values.numel() == 0:
-        return Draw(dtype, shape, "uniform", stride=stride)
+        return TensorSpec(dtype, shape, "uniform", stride=stride)
     low, high, mean = values.min().item(), values.max().item(), values.mean().item()
     if dtype == "bool":
-        return Draw(dtype, shape, "uniform", high=mean, stride=stride)
+        return TensorSpec(dtype, shape, "uniform", high=mean, stride=stride)
     if dtype in INTEGERS:
-        return Draw(dtype, shape, "uniform", low, high + 1, stride=stride)
-    if low == high:  # one value says nothing of a spread: vary it by half of itself
+        return TensorSpec(dtype, shape, "uniform", low, high + 1, stride=stride)
+    if low == high:  # a single value shows no spread: vary it by half of its magnitude
         low, high = sorted((0.5 * low, 1.5 * low))
         if low == high:
-            return Draw(dtype, shape, stride=stride)
-        return Draw(dtype, shape, "uniform", low, high, stride=stride)
+            return TensorSpec(dtype, shape, stride=stride)
+        return TensorSpec(dtype, shape, "uniform", low, high, stride=stride)
     if low >= 0:
-        return Draw(dtype, shape, "uniform", low, high, stride=stride)
-    return Draw(dtype, shape, mean=mean, std=values.std(correction=0).item(), stride=stride)
+        return TensorSpec(dtype, shape, "uniform", low, high, stride=stride)
+    return TensorSpec(dtype, shape, mean=mean, std=values.std(correction=0).item(), stride=stride)

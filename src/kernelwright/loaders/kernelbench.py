@@ -1,4 +1,4 @@
-"""KernelBench-format files: ``Model``, ``get_inputs`` and ``get_init_inputs`` in one text."""
+"""Loads KernelBench files, which define ``Model``, ``get_inputs`` and ``get_init_inputs``."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ class KernelBenchLoader:
         kwargs: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Task:
-        """The file's text, once it has been shown to run and to have its three parts; verbatim,
-        where it imports no other file of its author's.
+        """Return the file's text as a task, after checking that it runs and has its three parts.
+
+        The text is unchanged unless it imports other files of its author, which are inlined.
 
         Raises:
-            TaskError: no such file, it does not import, a part is missing, or arguments were
-                given that the file makes itself.
+            TaskError: there is no such file, it cannot be imported, a part is missing, or arguments
+                were given that the file makes itself.
         """
         path = Path(target)
         if inputs is not None or init is not None or kwargs is not None:
             raise TaskError(
-                f"{path.name} makes its own inputs, and others were given",
+                f"{path.name} makes its own inputs, but others were given",
                 seen=f"inputs {inputs!r}, constructor arguments {init or kwargs!r}"[:300],
                 do=f"leave them out, or name a class: {path.name}:Class",
             )
@@ -51,16 +52,17 @@ class KernelBenchLoader:
 
 
 def read_task(path: Path, *, name: str | None = None) -> Task:
-    """The task that a KernelBench-format file holds, read and not yet run."""
+    """Read the task in a KernelBench-format file without running it."""
     roots = (str(path.resolve().parent),)
     return Task(name or as_text(path.stem), "kernelbench", read_source(path), import_roots=roots)
 
 
 def read_source(path: Path) -> str:
-    """The text of a Python file.
+    """Read the text of a Python file.
 
     Raises:
-        TaskError: no such file (the message names the nearest one), or it cannot be read as text.
+        TaskError: there is no such file (the message names the nearest one), or it cannot be read
+            as text.
     """
     try:
         return read_regular(path)

@@ -1,4 +1,4 @@
-"""The type of tensors for which no type is named."""
+"""A context that sets torch's default floating-point type."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def made_in(dtype: torch.dtype) -> Iterator[None]:
-    """While it is entered, tensors are made in this floating-point type; whatever the type is when
-    it is left, it is then what it was before."""
+    """Make ``dtype`` the default floating-point type, and restore the previous one at the end.
+
+    The previous default is restored even if the code inside changes the default itself.
+    """
     import torch
 
     before = torch.get_default_dtype()

@@ -1,4 +1,4 @@
-"""Classes, functions and instances: everything that is not yet a KernelBench-format file."""
+"""Loads classes, functions and instances as tasks in KernelBench's format."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ class ModuleLoader:
         kwargs: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Task:
-        """The task, in KernelBench's format.
+        """Return the task in KernelBench's format.
 
         Raises:
             TaskError: there is no such class, its arguments do not fit, inputs are missing or
-                not understood, or the object cannot be pickled.
+                invalid, or the object cannot be pickled.
         """
         arguments, keywords = _constructor_arguments(init, kwargs)
         if isinstance(target, type):
-            target = _place(target)
+            target = _import_name(target)
         if isinstance(target, str):
-            task, found = _open_place(target)
+            task, found = _open_named(target)
             task = dataclasses.replace(task, name=name or task.entry)
             return _from_named(task, found, inputs, arguments, keywords)
         if arguments or keywords:
             raise TaskError(
-                "constructor arguments were given for an object that is already made",
+                "constructor arguments were given for an existing object",
                 seen=f"{type(target).__name__}, {arguments or keywords!r}"[:300],
-                do="leave init and kwargs out, or give the class in place of the instance",
+                do="leave init and kwargs out, or give the class instead of the instance",
             )
         return _from_object(target, inputs, name)
 
@@ -78,8 +78,8 @@ def _constructor_arguments(
     )
 
 
-def _place(target: type) -> str:
-    """``package.module:Class`` of a class."""
+def _import_name(target: type) -> str:
+    """Return a class's name as ``package.module:Class``."""
     if target.__module__ == "__main__" or "." in target.__qualname__:
         raise TaskError(
             f"the class {target.__qualname__} cannot be imported by name",
@@ -89,8 +89,8 @@ def _place(target: type) -> str:
     return f"{target.__module__}:{target.__name__}"
 
 
-def _open_place(target: str) -> tuple[Task, dict[str, Any]]:
-    """A task with the text that brings in what ``target`` names, and the names beside it."""
+def _open_named(target: str) -> tuple[Task, dict[str, Any]]:
+    """Return a task whose text defines or imports ``target``, and the names beside ``target``."""
     place, _, entry = target.rpartition(":")
     if place.endswith(".py"):
         path = Path(place)
@@ -103,14 +103,14 @@ def _open_place(target: str) -> tuple[Task, dict[str, Any]]:
         found = vars(importlib.import_module(place))
     parts = ("get_inputs", "get_init_inputs")
     names = ", ".join([entry, *(part for part in parts if part in found)])
-    # The package's text is part of the task's identity, though only its name stands in the source.
+    # The comment makes the package's text part of the task's identity.
     text = digest(inspect.getsource(sys.modules[place]))
     source = f"# The text of {place} is {text}.\nfrom {place} import {names}\n"
     return dataclasses.replace(task, source=source), found
 
 
 def _own_folders() -> tuple[str, ...]:
-    """The working folder and what ``sys.path`` has besides the installation's own folders."""
+    """Return the working folder and the folders of ``sys.path`` outside the installation."""
     installed = (sys.prefix, sys.base_prefix)
     folders = [os.path.abspath(folder) for folder in ("", *sys.path)]
     return tuple(dict.fromkeys(f for f in folders if not f.startswith(installed)))
@@ -123,7 +123,7 @@ def _from_named(
     arguments: list[Any],
     keywords: Mapping[str, Any],
 ) -> Task:
-    """``task`` brings in the class or function ``entry``; add what it lacks of the format."""
+    """Add to ``task``, which defines the class or function ``entry``, the format's other parts."""
     target = _named_target(task, found)
     if inputs is None and not callable(found.get("get_inputs")):
         raise _no_inputs(task.entry)
@@ -158,7 +158,7 @@ def _named_target(task: Task, found: Mapping[str, Any]) -> Any:
 
 
 def _from_object(target: Any, inputs: Any, name: str | None) -> Task:
-    """An instance or a function, pickled."""
+    """Return a task that holds an instance or a function in pickled form."""
     from torch import nn
 
     own_name = getattr(target, "__name__", type(target).__name__)
@@ -178,7 +178,7 @@ def _from_object(target: Any, inputs: Any, name: str | None) -> Task:
 
 
 def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: Any) -> Task:
-    """The task with its remaining parts, its inputs and its payload, shown to run."""
+    """Complete the task with its remaining parts, inputs and payload, and check that it runs."""
     imports = "" if "import torch\n" in task.source else "\n\nimport torch\n"
     parts = [task.source.rstrip() + "\n", imports, *parts]
     if callable(inputs):
@@ -206,7 +206,7 @@ def _listed(inputs: Any) -> list[Any]:
 
 
 def _parameters(function: Callable[..., Any], inputs: Any) -> list[str]:
-    """The names under which ``function`` takes its inputs."""
+    """Return the names of the parameters that take the inputs of ``function``."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a built-in without a signature
@@ -222,10 +222,10 @@ def _parameters(function: Callable[..., Any], inputs: Any) -> list[str]:
 def _bind(
     target: type, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The constructor's arguments, as many as possible by position.
+    """Bind the constructor's arguments, as many as possible by position.
 
     Raises:
-        TaskError: they do not fit its signature.
+        TaskError: the arguments do not fit the constructor's signature.
     """
     signature = inspect.signature(target)
     try:

@@ -1,5 +1,7 @@
-"""What texts import of their authors' own modules, kept apart in one process: ``ops`` beside one
-task is another file than ``ops`` beside the next."""
+"""Separates the modules that different tasks import from their own folders.
+
+In one process ``ops`` beside one task is another file than ``ops`` beside the next task.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,20 @@ from kernelwright.loaders.inlined import FINDER, brought_along
 from kernelwright.loaders.pickling import is_own
 
 _brought: dict[str, ModuleType] = {}
-"""The modules that the text which was executed last imported from beside it, or had in it."""
+"""The own modules that the last executed text imported from its folders or contained inline."""
 _whose: object = None
+"""The folders or the inlined text that these modules came from."""
 
 
 @contextlib.contextmanager
 def own_neighbours(source: str, folders: Sequence[str] = ()) -> Iterator[None]:
-    """Around the execution of a text, which imports from ``folders`` or brings modules along: those
-    of an earlier text with other folders, or others in it, are forgotten.
+    """Context for executing a text that imports modules from ``folders`` or contains them inline.
+
+    Modules of an earlier text with other folders or other inlined modules are unloaded first.
 
     Not covered:
-        A forward that imports them when it is called, after another text was executed.
+        A forward that imports such a module only when it is called, after another text was
+        executed.
     """
     global _whose
     whose = tuple(folders) or brought_along(source)
@@ -41,7 +46,7 @@ def own_neighbours(source: str, folders: Sequence[str] = ()) -> Iterator[None]:
     finally:
         for name in sys.modules.keys() - before:
             module = sys.modules[name]
-            spec = getattr(module, "__spec__", None)  # anything may stand there
+            spec = getattr(module, "__spec__", None)  # sys.modules may contain any object
             is_inside = type(getattr(spec, "loader", None)).__name__ == FINDER
             if is_inside or is_own(name, module, folders):
                 _brought[name] = module

@@ -1,4 +1,4 @@
-"""Files that are parts of a package: by which name they can be given."""
+"""Finds the importable name of a file that is part of a package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from kernelwright.core.errors import TaskError
 
 @contextlib.contextmanager
 def named_by_package(path: Path, entry: str) -> Iterator[None]:
-    """Around the running of a file: one that fails to import its own package is told its name."""
+    """Context for running a file: if it fails to import its own package, the error suggests a name.
+
+    Raises:
+        TaskError: the file failed; if its own package was missing, the error says how to name it.
+    """
     try:
         yield
     except TaskError as error:
@@ -26,9 +30,9 @@ def named_by_package(path: Path, entry: str) -> Iterator[None]:
 
 
 def _place(path: Path) -> tuple[Path, str]:
-    """The folder that the outermost package of a file is in, and the file's name from there on.
+    """Return the folder of a file's outermost package, and the file's dotted name from there.
 
-    The file's own folder is a package without ``__init__.py`` too: a namespace.
+    The file's own folder counts as a package even without ``__init__.py``, as a namespace package.
     """
     path = path.resolve()
     names, folder = [path.parent.name, path.stem], path.parent.parent

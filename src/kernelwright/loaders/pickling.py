@@ -1,4 +1,4 @@
-"""Objects as bytes that open in processes which see none of the user's files."""
+"""Pickles objects so that they open in processes that see none of the user's files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import torch
 TRACKED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS
 NAMED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
 INSTALLED = ("site-packages", "dist-packages")
-"""Folders whose packages every process sees, wherever they lie."""
+"""Names of the folders whose packages every process can import."""
 
 
 def pickled(objects: Mapping[str, Any], own_folders: Sequence[str]) -> bytes:
-    """``objects``, with all that modules in ``own_folders`` define as it is now."""
+    """Pickle ``objects``; definitions of modules in ``own_folders`` are pickled by value."""
     file = io.BytesIO()
     with _by_value(_own_modules(own_folders)):
         _Pickler(file).dump(dict(objects))
@@ -30,13 +30,14 @@ def pickled(objects: Mapping[str, Any], own_folders: Sequence[str]) -> bytes:
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Gives the same bytes in every process: they are a part of the task's identity.
+    """Produces the same bytes in every process, since they are part of the task's identity.
 
-    Functions that travel by value do not say which module's globals theirs are: where they
-    arrive it is another (``__main__``) or none, and torch.compile would look there.
+    Functions that are pickled by value do not record the module of their globals: in the process
+    that unpickles them it is another one (``__main__``) or missing, and torch.compile would look
+    there.
 
     Not covered:
-        Classes made in functions, and sets of strings: their names and order are chance.
+        Classes made in functions and sets of strings, whose names and order are random.
     """
 
     def reducer_override(self, obj: Any) -> Any:
@@ -44,7 +45,7 @@ class _Pickler(cloudpickle.Pickler):
             _name(obj)
         if isinstance(obj, torch.UntypedStorage | torch.TypedStorage):
             file = io.BytesIO()
-            torch.save(obj, file)  # torch's own way writes the memory's address
+            torch.save(obj, file)  # torch's default reducer writes the memory address
             return torch.storage._load_from_bytes, (file.getvalue(),)
         return super().reducer_override(obj)
 
@@ -55,7 +56,7 @@ class _Pickler(cloudpickle.Pickler):
 
 
 def _name(made: type) -> None:
-    """Let a class of a module's be known by its text; cloudpickle would draw a number."""
+    """Identify a class of a module by its text; cloudpickle would draw a random number."""
     with contextlib.suppress(OSError, TypeError):
         if "<locals>" not in made.__qualname__ and made not in TRACKED:
             text = f"{made.__module__}.{made.__qualname__}\n{inspect.getsource(made)}"
@@ -69,7 +70,7 @@ def _own_modules(folders: Sequence[str]) -> list[ModuleType]:
 
 
 def is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:
-    """Whether a module that was imported under this name is a file in one of the user's folders."""
+    """Whether a module imported under this name is a file in one of the user's folders."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or module.__name__ != name or name.startswith("kernelwright"):
         return False
@@ -81,7 +82,7 @@ def is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:
 
 @contextlib.contextmanager
 def _by_value(modules: Sequence[ModuleType]) -> Iterator[None]:
-    """What these define is pickled by value, and is as before afterwards."""
+    """Context in which definitions of these modules are pickled by value."""
     known = cloudpickle.cloudpickle.list_registry_pickle_by_value()
     fresh = [module for module in modules if module.__name__ not in known]
     try:

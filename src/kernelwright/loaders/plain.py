@@ -1,5 +1,7 @@
-"""What a task may give to its module and get from it: values that can be handed to a candidate's
-process, and that can be compared."""
+"""Checks of a task's inputs, weights and results.
+
+They must be values that can be passed to a candidate's process and that can be compared.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +15,26 @@ if TYPE_CHECKING:
 
 CONTAINERS = (list, tuple, dict)
 MAX_DEPTH = 8
-"""Of the lists and tuples of a result that lie in one another."""
+"""Maximum depth of nested lists and tuples in a result."""
 OF_TYPE = "a tensor of "
 COMPARED = "in a type that torch compares, as int32 or int64 (complex64), and cast inside"
 UNCOMPARED = ("uint16", "uint32", "uint64", "complex32", "bits", "q")
-"""Beginnings of the names of the types whose numbers torch cannot compare on a CPU."""
+"""Prefixes of the names of types that torch cannot compare on a CPU."""
 
 
 def require_plain(values: Any, function: str, own: str) -> None:
-    """See that all that ``function`` returned are dense tensors and plain values, in lists, tuples
-    and dicts; ``own`` is the name of the task's module, whose classes nobody else knows.
+    """Check that ``function`` returned only dense tensors and plain values.
+
+    They may be nested in lists, tuples and dicts. ``own`` is the name of the task's module, whose
+    classes other processes do not have.
 
     Raises:
-        TaskError: one is of another kind.
+        TaskError: a value is of another kind.
     """
     kind = _other(values, own)
     if kind:
         raise TaskError(
-            f"{function} returns what no candidate can be given",
+            f"{function} returns a value that cannot be passed to a candidate",
             seen=kind,
             do=f"return them {COMPARED}"
             if kind.startswith(OF_TYPE)
@@ -40,27 +44,29 @@ def require_plain(values: Any, function: str, own: str) -> None:
 
 
 def require_dense_weights(module: torch.nn.Module) -> None:
-    """See that a module's weights and buffers can be copied into a candidate's.
+    """Check that a module's weights and buffers can be copied into a candidate's.
 
     Raises:
-        TaskError: one is sparse, or nested.
+        TaskError: a weight or buffer is sparse or nested.
     """
     for name, value in weights_of(module).items():
         kind = _other_layout(value)
         if kind:
             raise TaskError(
-                "the module has a weight that no candidate can be given",
+                "the module has a weight that cannot be passed to a candidate",
                 seen=f"{name} is {kind}",
-                do="keep what it is made of, as dense tensors, and make it in the forward",
+                do="store its contents as dense tensors, and build it in the forward",
             )
 
 
 def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
-    """The tensors of a module's result, in order; None, as attention gives for weights that were
-    not asked for, is no result.
+    """Return the tensors of a module's result, in order.
+
+    None does not count as a result: attention returns it for weights that were not requested.
 
     Raises:
-        TaskError: the result holds something that cannot be compared, or that no kernel gives.
+        TaskError: the result contains something that cannot be compared or that kernels do not
+            return.
     """
     import torch
 
@@ -69,16 +75,16 @@ def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
     if isinstance(value, (list, tuple)):
         if depth == MAX_DEPTH:
             raise TaskError(
-                f"the forward's result has tensors in more than {MAX_DEPTH} lists or tuples",
+                f"the forward's result nests lists or tuples more than {MAX_DEPTH} deep",
                 seen=nesting(value),
-                do="return them in fewer, in the forward or in a module around this one",
+                do="return a flatter result, from the forward or from a module around this one",
             )
         kind = type(value)
         if kind not in (list, tuple) and kind.__module__ != "torch.return_types":
             raise TaskError(
-                "kernels give plain lists and tuples, and the forward's result is of another class",
+                "kernels return plain lists and tuples, but the forward's result has another class",
                 seen=kind.__name__,
-                do="return tuple(...) of it, in the forward or in a module around this one",
+                do="return tuple(...) of it, from the forward or from a module around this one",
             )
         return [tensor for item in value for tensor in flatten(item, depth + 1)]
     is_tensor = isinstance(value, torch.Tensor)
@@ -95,7 +101,7 @@ def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
 
 
 def map_plain(function: Any, value: Any) -> Any:
-    """``value`` with ``function`` applied to every tensor in its lists, tuples and dicts."""
+    """Apply ``function`` to every tensor in the lists, tuples and dicts of ``value``."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -109,7 +115,7 @@ def map_plain(function: Any, value: Any) -> Any:
 
 
 def _other(value: Any, own: str) -> str:
-    """What in a value cannot be given to another process; empty where all can."""
+    """Describe a part of a value that cannot be passed to another process; empty if all can."""
     import numpy as np
     import torch
 
@@ -143,20 +149,22 @@ def _other_layout(tensor: torch.Tensor) -> str:
 
 
 def nesting(value: Any) -> str:
-    """How the tensors of a result are nested, as ``tensor`` or ``[tensor, None]``: a list is as
-    good as a tuple."""
+    """Describe how a result is nested, as ``tensor`` or ``[tensor, None]``.
+
+    Lists and tuples are not distinguished.
+    """
     if isinstance(value, (list, tuple)):
         return enclosed(map(nesting, value))
     return "None" if value is None else "tensor"
 
 
 def enclosed(parts: Iterable[str]) -> str:
-    """``nesting`` of what holds parts that are nested so."""
+    """Return the ``nesting`` of a list whose items are nested as ``parts`` say."""
     return f"[{', '.join(parts)}]"
 
 
 def weights_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """The tensors of its ``state_dict``, which may hold other things too: get_extra_state."""
+    """Return the tensors of a module's ``state_dict``, without the values of get_extra_state."""
     import torch
 
     state = module.state_dict()

@@ -1,4 +1,4 @@
-"""Reference: a task's text, executed, with its module and inputs built on demand."""
+"""Reference: the executed text of a task, which builds its module and inputs on demand."""
 
 from __future__ import annotations
 
@@ -23,32 +23,34 @@ if TYPE_CHECKING:
 
 CHECK_SEED = 0
 DEFAULT_DTYPE = "__default_dtype__"
-"""In a task's namespace: the type that its text asked torch to make tensors in."""
+"""Name in a task's namespace of the default dtype that its text has set in torch."""
 MISFIT = ("the inputs do not fit the forward", "make get_inputs (or --input) fit it")
 NO_GRADIENTS = (
-    "the forward takes gradients, and kernels are judged without",
-    "take them inside torch.enable_grad(), with regard to x.detach().requires_grad_()",
+    "the forward computes gradients, but kernels are judged without gradients",
+    "compute them inside torch.enable_grad(), with respect to x.detach().requires_grad_()",
 )
 _NO_MEMORY = ("not enough memory", "can't allocate memory", "CUDA error: out of memory")
-"""What c10/core/impl/alloc_cpu.cpp says, and CUDA where it is not torch that allocates."""
+"""Messages of c10/core/impl/alloc_cpu.cpp, and of CUDA if torch is not the allocator."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An executed task. Its methods leave the process's random state as they found it."""
+    """An executed task. Its methods do not change the process's random state."""
 
     task: Task
     namespace: dict[str, Any]
 
     @property
     def has_fixed_weights(self) -> bool:
-        """Whether the weights came with the task, so that no seed changes them."""
+        """Whether the weights are part of the task, so that no seed changes them."""
         return bool(self.namespace.get("HAS_FIXED_WEIGHTS", False))
 
     @contextlib.contextmanager
     def in_its_type(self) -> Iterator[None]:
-        """While it is entered, tensors are made in the type that the task's text asked torch for,
-        where nobody asks for another."""
+        """Context with the default dtype that the task's text has set in torch.
+
+        A default dtype other than float32 that is set outside takes precedence.
+        """
         import torch
 
         asked = torch.get_default_dtype()
@@ -57,7 +59,7 @@ class Reference:
             yield
 
     def init_inputs(self, seed: int) -> list[Any]:
-        """The constructor's arguments.
+        """Return the constructor's arguments.
 
         Raises:
             TaskError: ``get_init_inputs`` fails or does not return a list.
@@ -65,12 +67,12 @@ class Reference:
         return self._call("get_init_inputs", seed, "cpu")
 
     def build(self, seed: int) -> torch.nn.Module:
-        """The reference, weights drawn after ``torch.manual_seed(seed)``, on the CPU.
+        """Build the module on the CPU, with weights drawn after ``torch.manual_seed(seed)``.
 
-        The mode is left as constructed: a module in train mode is judged in train mode.
+        The module keeps its mode: one that is constructed in train mode is judged in train mode.
 
         Raises:
-            TaskError: the constructor does not take the task's arguments.
+            TaskError: the constructor does not accept the task's arguments.
         """
         arguments = self.init_inputs(seed)
         advice = "make get_init_inputs (or --init) fit the constructor"
@@ -81,7 +83,7 @@ class Reference:
         return module
 
     def _fill(self, module: Any, seed: int) -> None:
-        """Draw weights whose shapes the first inputs decide, as those of ``nn.LazyLinear``."""
+        """Draw weights whose shapes depend on the first inputs, as in ``nn.LazyLinear``."""
         import torch
         from torch.nn.parameter import is_lazy
 
@@ -91,11 +93,11 @@ class Reference:
                 module(*inputs)
 
     def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
-        """The arguments of one forward, tensors on ``device``.
+        """Return the arguments of one forward, with tensors on ``device``.
 
         Raises:
-            TaskError: ``get_inputs`` fails, or returns nothing.
-            DeviceError: they do not fit in memory.
+            TaskError: ``get_inputs`` fails or returns nothing.
+            DeviceError: the inputs do not fit in memory.
         """
         values = self._call("get_inputs", seed, device)
         if not values:
@@ -107,21 +109,21 @@ class Reference:
         return [_on_device(value, device) for value in values]
 
     def blank_inputs(self) -> list[Any]:
-        """``inputs`` on the CPU with any values: memory that nobody reads costs nothing.
+        """Return ``inputs`` on the CPU with arbitrary values; untouched memory costs nothing.
 
         Raises:
             TaskError, DeviceError: as ``inputs``.
         """
         try:
             return [_blank(value) for value in self._call("get_inputs", CHECK_SEED, "meta")]
-        except (TaskError, NotImplementedError):  # it looks at what it draws
+        except (TaskError, NotImplementedError):  # get_inputs reads the values that it draws
             return self.inputs(CHECK_SEED)
 
     def other_inputs(self, seed: int, device: str = "cpu") -> list[list[Any]]:
-        """Further sets of arguments that the task declares legal; none where it says nothing.
+        """Return the further sets of arguments that the task declares legal, if any.
 
         Raises:
-            TaskError: ``get_other_inputs`` fails, or does not return a list of lists.
+            TaskError: ``get_other_inputs`` fails or does not return a list of lists.
         """
         if "get_other_inputs" not in self.namespace:
             return []
@@ -136,8 +138,10 @@ class Reference:
         return [[_on_device(value, device) for value in values] for values in sets]
 
     def _call(self, function: str, seed: int, device: str) -> list[Any]:
-        """What a function of the task's draws, on the device if it can: one that uses a generator
-        of its own, or NumPy, draws on the CPU wherever it is."""
+        """Call one of the task's functions, on the device if possible, else on the CPU.
+
+        A function that uses its own generator or NumPy can only draw on the CPU.
+        """
         if device != "cpu":
             with contextlib.suppress(TaskError):
                 return self._called(function, seed, device)
@@ -146,7 +150,7 @@ class Reference:
     def _called(self, function: str, seed: int, device: str) -> list[Any]:
         import torch
 
-        what, advice = f"{function}() fails", f"mend {function} in the task"
+        what, advice = f"{function}() fails", f"correct {function} in the task"
         with self._running(what, advice, seed=seed, device=device), torch.device(device):
             values = self.namespace[function]()
         if not isinstance(values, (list, tuple)):
@@ -162,7 +166,7 @@ class Reference:
     def _running(
         self, what: str, do: str, *, seed: int, device: str = "cpu", context: str = ""
     ) -> Iterator[None]:
-        """Run the task's code seeded, with ``import_roots`` importable, failures as TaskError."""
+        """Context for running the task's code with a seed; failures become TaskErrors."""
         import torch
 
         cuda = [torch.device(device)] if device.startswith("cuda") else []
@@ -176,7 +180,7 @@ class Reference:
 
 
 def open_reference(task: Task, name: str | None = None) -> Reference:
-    """The task executed in this process; ``name`` is as in ``execute``.
+    """Execute the task in this process; ``name`` is as in ``execute``.
 
     Raises:
         TaskError: the text does not run, or lacks the class or one of the two functions.
@@ -187,12 +191,11 @@ def open_reference(task: Task, name: str | None = None) -> Reference:
 
 
 def execute(task: Task, name: str | None = None) -> dict[str, Any]:
-    """The names that the task's text defines, executed as a module of its own.
+    """Execute the task's text as a module of its own and return the names that it defines.
 
-    It stands in ``sys.modules`` under ``name``; without one, in place of the task's last execution.
-
-    Its lines are registered with ``linecache``, so that tracebacks, ``inspect.getsource`` and
-    torch's compilers see them.
+    The module is entered in ``sys.modules`` under ``name``, or by default in place of the task's
+    last execution. The text is registered with ``linecache``, so that tracebacks,
+    ``inspect.getsource`` and torch's compilers find its lines.
 
     Raises:
         TaskError: the text does not run.
@@ -206,13 +209,13 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     # dataclasses, pickle and typing look a class's module up in sys.modules.
     sys.modules[module.__name__] = module
     module.__dict__["PAYLOAD"] = task.payload
-    broken = f"{task.name} does not import", "run the file with python and mend it"
+    broken = f"{task.name} does not import", "run the file with python and correct it"
     with (
         task_code(task, *broken),
         own_neighbours(task.source, task.import_roots),
-        made_in(torch.get_default_dtype()),  # or it would be every later task's
+        made_in(torch.get_default_dtype()),  # a default set by the text must not affect other tasks
     ):
-        # With its assertions, as in the children, also where this Python leaves them out (-O).
+        # optimize=0 keeps assertions, as in the judge's children, even under python -O.
         exec(compile(task.source, filename, "exec", optimize=0), module.__dict__)
         module.__dict__[DEFAULT_DTYPE] = torch.get_default_dtype()
     return module.__dict__
@@ -245,11 +248,11 @@ def _require_parts(task: Task, namespace: dict[str, Any]) -> None:
 
 
 def check(task: Task, device: str = "cpu") -> Workload:
-    """Build the module and its inputs, run one forward on ``device``; the workload they make.
+    """Build the module and its inputs, run one forward on ``device``, and return the workload.
 
     Raises:
         TaskError: the inputs do not fit the module, or its result cannot be compared.
-        DeviceError: they do not fit in the device's memory.
+        DeviceError: module and inputs do not fit in the device's memory.
     """
     import torch
 
@@ -277,7 +280,7 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    """Its tensors there, and what torch puts off done: conjugates and negatives."""
+    """Move tensors to the device, and materialise lazy conjugates and negations."""
     return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
 
 
@@ -291,10 +294,11 @@ def _shape(value: Any) -> tuple[str, tuple[int, ...]]:
 
 @contextlib.contextmanager
 def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[None]:
-    """Around every run of a task's own code: whatever it raises becomes one error. What already is
-    one of ours, about its results mostly, stays as it is.
+    """Context for running a task's own code, with the task's ``import_roots`` importable.
 
-    Its prints go to stderr: stdout belongs to the caller's ``--json``.
+    Whatever the code raises becomes a TaskError (``what``, ``do``), or a DeviceError for lack of
+    memory. Errors of kernelwright itself pass unchanged. Prints go to stderr, since stdout belongs
+    to ``--json``.
     """
     import torch
 
@@ -331,7 +335,7 @@ def _no_memory(task: Task, error: BaseException) -> DeviceError:
 
 
 def _text(error: BaseException) -> str:
-    """What an error says, where that can be asked for: its class may be the task's own."""
+    """Return an error's text; its class may be the task's own, and its ``__str__`` may fail."""
     try:
         return str(error)
     except Exception:
@@ -339,7 +343,7 @@ def _text(error: BaseException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """The error on one line, with the line of the task that raised it."""
+    """Describe the error on one line, with the line of the task that raised it."""
     text = " ".join(f"{type(error).__name__}: {_text(error)}".split())[:400]
     if isinstance(error, SyntaxError):
         return f"{text}: {error.text.strip()}" if error.text else text

@@ -1,7 +1,7 @@
-"""The structure of a task: what it computes, with shapes, names, numbers and spelling taken out.
+"""The structure of a task: its computation without shapes, names, numbers and spelling.
 
-Two tasks of one structure are one task for a learner: a model that has seen the one has seen the
-other. Names and paths say nothing about it.
+For a learner two tasks with the same structure are the same task: a model that was trained on one
+has seen the other, whatever their names and paths are.
 """
 
 from __future__ import annotations
@@ -19,33 +19,34 @@ from kernelwright.core.task import Task
 from kernelwright.loaders.trace import Trace, trace
 
 NEAR = 0.8
-"""The share of common steps from which two graphs of some size are one."""
-MIN_STEPS = 5  # fewer different steps must all be common: one of four is much of a task
+"""Share of common steps from which two graphs with more than MIN_STEPS steps count as equal."""
+MIN_STEPS = 5
+"""Up to this number of distinct steps all must be common, since one of four is much of a task."""
 _KEPT = frozenset(dir(builtins)) | {"torch", "nn", "F", "np", "math"}
 _ABOUT_INPUTS = ("get_inputs", "get_init_inputs")
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What a task computes; ``trace`` is None where it cannot be followed without values."""
+    """The computation of a task; ``trace`` is None if it cannot be traced without values."""
 
     text: str
-    """The digest of the text of its classes and functions, names and numbers taken out."""
+    """Digest of the text of its classes and functions without names and numbers."""
     trace: Trace | None
 
     @cached_property
     def steps(self) -> frozenset[tuple[str, tuple[str, ...]]]:
-        """Every kind of operator with the kinds of those before it."""
+        """The kinds of operators, each with the kinds of the operators that feed it."""
         nodes = self.trace.nodes if self.trace else ()
         return frozenset((node.name, node.arguments) for node in nodes)
 
     @property
     def digest(self) -> str:
-        """The same for tasks of the same structure."""
+        """A digest that is equal for tasks of the same structure."""
         return self.trace.result if self.trace else self.text
 
     def repeats(self, other: Structure) -> bool:
-        """Whether it is the other, or next to it."""
+        """Whether the two structures are equal or nearly equal."""
         if self.text == other.text or self.digest == other.digest:
             return True
         if not self.steps or not other.steps:
@@ -57,7 +58,10 @@ class Structure:
 
 @cache
 def structure(task: Task) -> Structure:
-    """The structure of a task; nothing is run and no memory is taken. Made once a process."""
+    """Return the structure of a task, without running it or allocating its tensors.
+
+    The result is cached for the life of the process.
+    """
     try:
         followed = trace(task)
     except KernelwrightError:
@@ -65,8 +69,8 @@ def structure(task: Task) -> Structure:
     return Structure(_form(task.source), followed)
 
 
-class Known:
-    """Structures by name, to ask which of them a task repeats."""
+class KnownStructures:
+    """The structures of known tasks, to look up which of them a task repeats."""
 
     def __init__(self, tasks: Iterable[Task] = ()) -> None:
         self._structures = [(task.name, structure(task)) for task in tasks]
@@ -75,13 +79,13 @@ class Known:
         return len(self._structures)
 
     def repeated_by(self, wanted: Structure) -> str | None:
-        """The name of a task that ``wanted`` repeats, if there is one."""
+        """Return the name of a known task that ``wanted`` repeats, if there is one."""
         found = (name for name, known in self._structures if wanted.repeats(known))
         return next(found, None)
 
 
 def _form(source: str) -> str:
-    """The digest of a text's classes and functions without names and numbers."""
+    """Return the digest of a text's classes and functions without names and numbers."""
     kept = [
         _Anonymous().visit(node)
         for node in parse(source).body
@@ -91,7 +95,7 @@ def _form(source: str) -> str:
 
 
 class _Anonymous(ast.NodeTransformer):
-    """Takes names, numbers and docstrings out of a tree. What is called of torch keeps its name."""
+    """Removes names, numbers and docstrings from a tree; names of torch's functions are kept."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node if node.id in _KEPT else ast.Name("v", node.ctx)

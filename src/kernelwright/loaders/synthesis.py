@@ -1,4 +1,4 @@
-"""The parts of a KernelBench-format text that a class, function or instance does not bring."""
+"""Writes the parts of a KernelBench-format text that a class, function or instance lacks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ get_inputs = cloudpickle.loads(PAYLOAD)["inputs"]
 
 
 def function_module(function: str, parameters: Sequence[str]) -> str:
-    """A module without weights whose forward is ``function``."""
+    """Return the text of a module without weights whose forward is ``function``."""
     arguments = ", ".join(parameters)
     return f'''
 
@@ -54,9 +54,9 @@ class Model(torch.nn.Module):
 
 
 def positional_subclass(parent: str, n_positional: int, names: Sequence[str]) -> str:
-    """A subclass that takes ``parent``'s arguments ``names`` after its positional ones.
+    """Return the text of a subclass that takes the keyword arguments ``names`` by position.
 
-    KernelBench constructs ``Model(*get_init_inputs())``: there are no keywords.
+    KernelBench constructs ``Model(*get_init_inputs())``, without keyword arguments.
     """
     first = [f"argument_{i}" for i in range(n_positional)]
     parameters = ", ".join(["self", *first, *names])
@@ -72,16 +72,16 @@ class Model({parent}):
 
 
 def get_inputs(expressions: Sequence[str]) -> str:
-    """The text of ``get_inputs``, one expression per argument of the forward."""
+    """Return the text of ``get_inputs``, with one expression per argument of the forward."""
     lines = "".join(f"        {text},\n" for text in expressions)
     return f"\n\ndef get_inputs():\n    return [\n{lines}    ]\n"
 
 
 def get_init_inputs(arguments: Sequence[Any]) -> str:
-    """The text of ``get_init_inputs``.
+    """Return the text of ``get_init_inputs``.
 
     Raises:
-        TaskError: an argument that text cannot say.
+        TaskError: an argument cannot be written as text.
     """
     for value in arguments:
         if not is_literal(value):

@@ -1,5 +1,7 @@
-"""What a task's reference does, operator by operator, without running it: shapes alone are
-computed, so that inputs of any size cost nothing."""
+"""Traces the operators of a task's reference without running it.
+
+Only shapes are computed, so inputs of any size cost nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,56 +29,60 @@ NAMES = dict.fromkeys(PRODUCTS, "product") | {
     "sub": "add", "rsub": "add", "neg": "mul", "pow": "pow", "_softmax": "softmax",
     "_log_softmax": "log_softmax", "amax": "max", "amin": "min", "fmax": "maximum",
 }  # fmt: skip
-"""Operators that differ in a sign, a factor or a bias alone have one name."""
-COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "product", "eq", "ne", "logical_and",
-                         "logical_or", "bitwise_and", "bitwise_or"})  # fmt: skip
+"""Common names of operators that differ only in a sign, a factor or a bias."""
+COMMUTATIVE = frozenset({
+    "add", "mul", "maximum", "minimum", "product", "eq", "ne", "logical_and", "logical_or",
+    "bitwise_and", "bitwise_or",
+})  # fmt: skip
 UNSEEN = frozenset({
     "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "unsqueeze",
     "squeeze", "clone", "detach", "alias", "contiguous", "_to_copy", "lift_fresh", "copy",
     "as_strided", "_reshape_alias", "resolve_conj", "resolve_neg",
 })  # fmt: skip
-"""Operators that move values and compute none."""
-_RANK = re.compile(r"[123]d(?=_|$)")  # pooling over an image or a volume is pooling
+"""Operators that move values without computing any; they are left out of the trace."""
+_RANK = re.compile(r"[123]d(?=_|$)")  # pooling in 1, 2 or 3 dimensions has one name
 WITH_BIAS = {"addmm": 0, "baddbmm": 0, "addmv": 0, "convolution": 2}
-"""Where the bias stands among the arguments: it is a sum of its own."""
+"""Position of the bias among an operator's arguments; the bias counts as a separate addition."""
 
 
 @dataclass(frozen=True)
-class Node:
-    """One operator: its own name, and the digest of all that it is computed from."""
+class TracedOperator:
+    """One operator of a trace."""
 
     name: str
     arguments: tuple[str, ...]
-    """The names of the operators that its tensors come from; 'input', 'weight' or 'made'."""
+    """Names of the operators that produce its arguments, or 'input', 'weight' or 'made'."""
     digest: str
+    """Digest of the operator and everything that it is computed from."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A forward, seen from above."""
+    """The operators of one forward, with the memory traffic and the arithmetic that they need."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[TracedOperator, ...]
     result: str
-    """The digest of the whole: shapes, names, numbers and the order of commutative arguments do
-    not enter it."""
+    """Digest of the whole graph without shapes, names, numbers and the order of commutative
+    arguments."""
     moved_bytes: int
-    """What all operators read and write when each is a kernel of its own."""
+    """Bytes that all operators read and write if each is a separate kernel."""
     least_bytes: int
-    """Arguments, weights and results, each once: what a single kernel must move."""
+    """Bytes of arguments, weights and results, each counted once: what a single kernel must
+    move."""
     flops: int
-    """Of products and convolutions."""
+    """Floating-point operations of matrix products and convolutions."""
 
 
 def trace(task: Task) -> Trace:
-    """The operators of one forward.
+    """Trace the operators of one forward.
 
     Raises:
-        TaskError: the reference cannot be followed without values.
+        TaskError: the reference cannot be traced without values.
     """
     namespace = execute(task)
     recorder = _Recorder()
-    what, do = f"{task.name} cannot be followed without running it", "compare its text"
-    quiet = warnings.catch_warnings(action="ignore")  # of code that is only looked at
+    what, do = f"{task.name} cannot be traced without running it", "compare its text"
+    quiet = warnings.catch_warnings(action="ignore")  # the code is only traced, never run
     fake = FakeTensorMode(allow_non_fake_inputs=True)
     with task_code(task, what, do), quiet, fake, torch.no_grad():
         module = namespace[task.entry](*namespace["get_init_inputs"]())
@@ -88,25 +94,30 @@ def trace(task: Task) -> Trace:
             outputs = list(_tensors(module(*inputs)))
         least = sum(map(_bytes, (*weights, *_tensors(inputs), *outputs)))
         result = digest("graph", [recorder.token(out)[1] for out in outputs])
-    return Trace(tuple(recorder.nodes), result, recorder.moved_bytes, least,
-                 counter.get_total_flops())  # fmt: skip
+    return Trace(
+        nodes=tuple(recorder.nodes),
+        result=result,
+        moved_bytes=recorder.moved_bytes,
+        least_bytes=least,
+        flops=counter.get_total_flops(),
+    )
 
 
 @cache
 def _decompositions() -> dict[Any, Any]:
-    """Operators written in simpler ones. torch makes the table anew whenever it is asked."""
+    """Return decompositions into simpler operators; torch rebuilds the table at every call."""
     return dict(core_aten_decompositions().items())
 
 
 class _Recorder(TorchDispatchMode):
-    """Gives every tensor a token: (the operator's name, the digest of how it came about)."""
+    """Gives every tensor a token: the name of its operator and the digest of its computation."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.nodes: list[Node] = []
+        self.nodes: list[TracedOperator] = []
         self.moved_bytes = 0
         self._tokens: dict[int, tuple[str, str]] = {}
-        self._alive: list[Any] = []  # ids stay unique as long as their tensors live
+        self._alive: list[Any] = []  # keeps tensors alive, so that their ids stay unique
         self._simpler = _decompositions()
 
     def leaves(self, name: str, tensors: list[Any]) -> None:
@@ -150,7 +161,7 @@ class _Recorder(TorchDispatchMode):
             self._give(tensor, token if place == 0 else (token[0], f"{token[1]}.{place}"))
 
     def _node(self, name: str, args: Any, given: list[Any]) -> tuple[str, str]:
-        """The token of a new operator; a bias inside it becomes a sum after it."""
+        """Return the token of a new operator; its bias becomes a separate addition after it."""
         place = WITH_BIAS.get(name)
         bias = args[place] if place is not None and place < len(args) else None
         tokens = [self.token(tensor) for tensor in given if tensor is not bias]
@@ -167,7 +178,7 @@ class _Recorder(TorchDispatchMode):
         if name in COMMUTATIVE:
             tokens = sorted(tokens)
         made = digest(name, [token[1] for token in tokens])
-        self.nodes.append(Node(name, tuple(token[0] for token in tokens), made))
+        self.nodes.append(TracedOperator(name, tuple(token[0] for token in tokens), made))
         return (name, made)
 
     def _give(self, tensor: Any, token: tuple[str, str]) -> None:
@@ -176,7 +187,7 @@ class _Recorder(TorchDispatchMode):
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    """The tensors in a value, however deep in lists."""
+    """Yield the tensors in a value and in its nested lists and tuples."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

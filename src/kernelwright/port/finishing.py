@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from kernelwright.hipify import Translation
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, Unfinished, mended
+from kernelwright.proposers.port.repair import N_TRIES, Repair, Repairs, UnfinishedFile, repaired
 
 Climb = Callable[[Translation], tuple[Rung, ...]]
 
 
 def finished(
-    work: Unfinished,
+    work: UnfinishedFile,
     translation: Translation,
     rungs: tuple[Rung, ...],
     repairs: Repairs,
@@ -34,14 +34,14 @@ def finished(
         faults = faults_of(rungs)
         if not faults:
             break
-        told = replace(work, ported=translation.text, faults=faults)
-        asked = repairs.ask(told, unusable)
+        unfinished = replace(work, ported=translation.text, faults=faults)
+        asked = repairs.ask(unfinished, unusable)
         if asked is None:
             break
         repair, text = asked
         unusable = repair.unusable
         if text:
-            after = mended(text, translation, model=repair.model, file=work.file)
+            after = repaired(text, translation, model=repair.model, file=work.file)
             climbed = climb(after)
             if _is_better(climbed, rungs):
                 translation, rungs, repair = after, climbed, replace(repair, is_kept=True)

@@ -32,7 +32,7 @@ from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nv
 from kernelwright.port.outputs import place_of, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_foreign_headers
-from kernelwright.proposers.port.repair import Repair, Repairs, Unfinished
+from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
 
 RUNGS = (0, 1, 2, 3, 4)
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}
@@ -211,7 +211,7 @@ def _checked(
 
     rungs, made = climb(translation), ()
     if repairs is not None and written.suffix == ".hip":
-        work = Unfinished(original.name, original.text, translation.text, (), options.targets)
+        work = UnfinishedFile(original.name, original.text, translation.text, (), options.targets)
         translation, rungs, made = finished(work, translation, rungs, repairs, climb)
         # the file may hold the models' last try
         written.write_text(translation.text, errors="surrogateescape")

@@ -1,1 +1,1 @@
-"""Proposers: who writes candidates. Rules, models, translations, and what torch.compile writes."""
+"""Proposers write candidates: rewrite rules, language models, translations, and TorchInductor."""

@@ -1,4 +1,4 @@
-"""The interfaces of proposers: anything that reads a Brief and yields proposals."""
+"""The interfaces of proposers, which read a Brief and yield proposals."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kernelwright.core.candidate import Brief, Proposal
 class Proposer(Protocol):
     """A proposer keeps no state: the same brief gives the same proposals, in the same order.
 
-    The search calls ``propose`` once a round. With no exemplars in the brief it is the first
-    round; later briefs show the best and the failed of what was judged so far, and the proposer
-    refines. An iterator that yields nothing means: nothing left to try from this brief.
+    The search calls ``propose`` once a round. In the first round the brief has no exemplars. Later
+    briefs show the best and some of the failed candidates so far, which the proposer refines. An
+    iterator that yields nothing says that there is nothing left to try from this brief.
     """
 
     name: str
 
     def propose(self, brief: Brief) -> Iterator[Proposal]:
-        """Yield proposals, the most promising first. May be abandoned at any point.
+        """Yield proposals, the most promising first. The caller may stop at any point.
 
-        A generator may return a text: why it has nothing to propose.
+        A generator may return a text that says why it has nothing to propose.
 
         Raises:
             ProposerError: the brief cannot be answered at all.
@@ -32,18 +32,18 @@ class Proposer(Protocol):
 
 @runtime_checkable
 class WaitingProposer(Protocol):
-    """A proposer that asks others, and pays for their answers in time, tokens or money.
+    """A proposer that waits for others, and pays for their answers in time, tokens or money.
 
-    The search pulls it in a thread of its own, so that candidates are judged while it waits.
+    The search runs it in a separate thread, so that candidates are judged while it waits.
     """
 
     name: str
 
     def propose(self, brief: Brief) -> Iterator[Proposal | Call]:
-        """Yield every call as it ends, and what it proposes after it. One round for one brief.
+        """Yield every call as it ends, followed by its proposal. One brief gives one round.
 
-        An answer found in ``brief.calls`` is used, not paid for again. No call is begun that the
-        budget left in the brief does not allow. A round without a call is the last.
+        An answer in ``brief.calls`` is used and not paid for again. No call is begun that the
+        remaining budget of the brief does not allow. A round without a call is the last one.
 
         Raises:
             ProposerError: a model cannot be asked at all.
@@ -51,11 +51,11 @@ class WaitingProposer(Protocol):
         ...
 
     def check(self, brief: Brief) -> None:
-        """See, before anything is paid for, that what it needs is here.
+        """Check that everything is present that the proposer needs, before anything is paid for.
 
         Raises:
             ProposerError: a package, a key or a model is missing.
-            UsageError: the brief does not say what is needed.
+            UsageError: the brief lacks something that the proposer needs.
         """
         ...
 

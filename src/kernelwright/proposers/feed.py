@@ -1,4 +1,4 @@
-"""A waiting proposer, pulled in a thread of its own while the judge works."""
+"""Runs a waiting proposer in a separate thread while the judge works."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.errors import ProposerError
 from kernelwright.proposers.base import WaitingProposer
 
-MAX_BACKLOG = 2  # proposals that may wait for the judge when the next round is asked for
+MAX_BACKLOG = 2
+"""Proposals that may wait for the judge when the next round is started."""
 
-Said = tuple[Proposal | Call, Brief]
+Item = tuple[Proposal | Call, Brief]
+"""A proposal or a call, with the brief that it answers."""
 
 
 class _Mark(Enum):
@@ -24,24 +26,25 @@ class _Mark(Enum):
 
 
 def require_an_answer(calls: Sequence[Call]) -> None:
-    """See that one of a run's calls was answered, where there were any.
+    """Check that at least one of a run's calls was answered, if there were any.
 
     Raises:
-        ProposerError: all of them failed.
+        ProposerError: all calls failed.
     """
     if calls and all(call.outcome is Outcome.FAILED for call in calls):
         raise ProposerError(
             "no model answered",
             seen=f"{calls[-1].model}: {calls[-1].detail}",
-            do="see that its server runs and can be reached; the same command goes on from here",
+            do="check that its server runs and can be reached; the same command resumes from here",
         )
 
 
 class Feed:
-    """Round after round of a proposer: what it says, each beside the brief that it answers.
+    """Iterates over the proposals and calls of a proposer, round after round.
 
-    Every call is kept as soon as it ends, whether or not anybody reads on. A context manager:
-    leaving it waits for the calls in flight, which are paid for, and begins no others.
+    Every call is kept as soon as it ends, even if nobody reads the feed any more. The feed is a
+    context manager: leaving it begins no further calls and waits for the calls in flight, which are
+    already paid for.
     """
 
     def __init__(
@@ -52,11 +55,11 @@ class Feed:
         *,
         takes_turns: bool,
     ) -> None:
-        """``takes_turns``: nothing is handed out to be judged while calls are running."""
+        """With ``takes_turns`` no proposal is handed out while calls are running."""
         self._proposer, self._brief, self._keep = proposer, brief, keep
         self._takes_turns = takes_turns
-        self._said: queue.SimpleQueue[Said | _Mark | Exception] = queue.SimpleQueue()
-        self._room = threading.Condition()
+        self._items: queue.SimpleQueue[Item | _Mark | Exception] = queue.SimpleQueue()
+        self._backlog_changed = threading.Condition()
         self._backlog = 0
         self._is_over = False
         self._thread = threading.Thread(target=self._pull, daemon=True, name=proposer.name)
@@ -71,52 +74,54 @@ class Feed:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._room:
+        with self._backlog_changed:
             self._is_over = True
-            self._room.notify()
+            self._backlog_changed.notify()
         if kind is None or issubclass(kind, Exception):  # Ctrl-C does not wait for a model
             self._thread.join()
 
-    def __iter__(self) -> Iterator[Said]:
-        """Calls as they end, and proposals; a proposal is done with when the next one is asked for.
+    def __iter__(self) -> Iterator[Item]:
+        """Yield calls as they end, and proposals.
+
+        A proposal counts as judged when the next item is requested.
 
         Raises:
-            ProposerError: the proposer's.
+            ProposerError: the proposer raised it.
         """
-        held: list[Said] = []
-        while (said := self._said.get()) is not _Mark.END:
-            if isinstance(said, Exception):
-                raise said
-            if said is _Mark.ROUND:
+        held: list[Item] = []
+        while (item := self._items.get()) is not _Mark.END:
+            if isinstance(item, Exception):
+                raise item
+            if item is _Mark.ROUND:
                 for each in held:
                     yield from self._handed(each)
                 held.clear()
-            elif self._takes_turns and isinstance(said[0], Proposal):
-                held.append(said)
+            elif self._takes_turns and isinstance(item[0], Proposal):
+                held.append(item)
             else:
-                yield from self._handed(said)
+                yield from self._handed(item)
 
-    def _handed(self, said: Said) -> Iterator[Said]:
-        yield said
-        if isinstance(said[0], Proposal):
-            with self._room:
+    def _handed(self, item: Item) -> Iterator[Item]:
+        yield item
+        if isinstance(item[0], Proposal):
+            with self._backlog_changed:
                 self._backlog -= 1
-                self._room.notify()
+                self._backlog_changed.notify()
 
     def _pull(self) -> None:
         try:
             limit = 0 if self._takes_turns else MAX_BACKLOG
             while self._round():
-                with self._room:
-                    self._room.wait_for(lambda: self._backlog <= limit or self._is_over)
+                with self._backlog_changed:
+                    self._backlog_changed.wait_for(lambda: self._backlog <= limit or self._is_over)
                     if self._is_over:
                         break
-            self._said.put(_Mark.END)
-        except Exception as error:  # the edge of the thread: raised again where it is read
-            self._said.put(error)
+            self._items.put(_Mark.END)
+        except Exception as error:  # the edge of the thread: raised again in the reading thread
+            self._items.put(error)
 
     def _round(self) -> bool:
-        """Pull one round; whether there may be another."""
+        """Run one round and return whether there may be another."""
         brief = self._brief()
         n_calls = 0
         for item in self._proposer.propose(brief):
@@ -124,8 +129,8 @@ class Feed:
                 n_calls += 1
                 self._keep(item)
             else:
-                with self._room:
+                with self._backlog_changed:
                     self._backlog += 1
-            self._said.put((item, brief))
-        self._said.put(_Mark.ROUND)
+            self._items.put((item, brief))
+        self._items.put(_Mark.ROUND)
         return n_calls > 0

@@ -1,4 +1,4 @@
-"""Proposes what won in another environment, or before another judge: judged again, not assumed."""
+"""Proposes winners of other environments and of earlier judges, which are judged again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from kernelwright.core.candidate import Brief, Proposal
 
 
 class CarriedProposer:
-    """What the archive holds for the task from elsewhere, as far as it can run here."""
+    """Proposes a task's archived candidates from elsewhere, as far as they can run here."""
 
     name = "carried"
 
     def propose(self, brief: Brief) -> Iterator[Proposal]:
-        """Each once, the best of every device and dialect first."""
+        """Yield each candidate once, the best of every device and dialect first."""
         for proposal, _ in brief.elsewhere:
             if proposal.candidate.dialect in brief.dialects:
                 yield proposal

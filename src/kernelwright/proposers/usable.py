@@ -1,4 +1,4 @@
-"""Whether the proposers that a user asks for can work here."""
+"""Checks that the proposers that a user asks for can work on this machine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kernelwright.proposers.base import WaitingProposer
 
 
 def check_proposers(brief: Brief, names: Sequence[str]) -> None:
-    """See, before anything costs time or money, that the proposers have what they need.
+    """Check that the proposers have everything they need, before time or money is spent.
 
     Raises:
-        UsageError: no such proposer, or models that none of them asks.
+        UsageError: there is no such proposer, or models are given that no proposer asks.
         ProposerError: a package, a key or a model is missing.
     """
     found = [plugins.find("kernelwright.proposers", name) for name in names]
@@ -23,7 +23,7 @@ def check_proposers(brief: Brief, names: Sequence[str]) -> None:
         proposer.check(brief)
     if brief.models and not waiting:
         raise UsageError(
-            "models are given, and no proposer asks them",
+            "models are given, but no proposer asks them",
             seen=f"--model {' --model '.join(brief.models)}; proposers {', '.join(names)}",
             do="add --proposer swarm",
         )

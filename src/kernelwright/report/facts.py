@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import Any
 
 from kernelwright.archive import ranking
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.candidate import Proposal
+from kernelwright.core.codec import plain
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
 from kernelwright.report.exams import Mean, Share
 
+_VERDICT = (
+    "status",
+    "reasons",
+    "warnings",
+    "kinds",
+    "task",
+    "candidate",
+    "guarantees",
+    "judge_version",
+    "seed",
+    "numerics",
+    "cost",
+    "conditions",
+)
 MAX_REASON = 300
 """Characters of a reason that a table shows; a compiler's complaint can be pages long."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -33,22 +47,11 @@ def mean_text(mean: Mean | None) -> str:
 
 def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
     """The JSON form of a verdict; ``speedup`` is absent where nothing was timed."""
-    facts: dict[str, Any] = {
-        "status": evaluation.status.value,
+    told = plain(evaluation)
+    facts: dict[str, Any] = {name: told[name] for name in _VERDICT} | {
         "passed": evaluation.passed,
-        "reasons": [asdict(reason) for reason in evaluation.reasons],
-        "warnings": [asdict(warned) for warned in evaluation.warnings],
-        "kinds": list(evaluation.kinds),
-        "task": evaluation.task,
-        "candidate": evaluation.candidate,
         "device": evaluation.environment.device,
-        "environment": dict(evaluation.environment.facts),
-        "guarantees": list(evaluation.guarantees),
-        "judge_version": evaluation.judge_version,
-        "seed": evaluation.seed,
-        "numerics": asdict(evaluation.numerics) if evaluation.numerics else None,
-        "cost": asdict(evaluation.cost),
-        "conditions": asdict(evaluation.conditions) if evaluation.conditions else None,
+        "environment": told["environment"]["facts"],
     }
     if evaluation.timing is not None:
         facts |= {
@@ -64,22 +67,14 @@ def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
 def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Median and interval of the speedup against each baseline that was measured."""
     timing = evaluation.timing
-    return {name: asdict(ratio) for name, ratio in timing.speedups.items()} if timing else {}
+    return {name: plain(ratio) for name, ratio in timing.speedups.items()} if timing else {}
 
 
 def proposal_facts(proposal: Proposal) -> dict[str, Any]:
     """The JSON form of a proposal, its source included."""
-    return {
-        "digest": proposal.candidate.digest,
-        "dialect": proposal.candidate.dialect,
-        "entry": proposal.candidate.entry,
-        "source": proposal.candidate.source,
-        "proposer": proposal.proposer,
-        "lineage": list(proposal.lineage),
-        "schedule": dict(proposal.schedule),
-        "parent": proposal.parent,
-        "note": proposal.note,
-    }
+    told = plain(proposal)
+    facts = {name: told[name] for name in ("proposer", "lineage", "schedule", "parent", "note")}
+    return {"digest": proposal.candidate.digest, **told["candidate"], **facts}
 
 
 def baseline_ns(history: list[Pair]) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""What a result becomes in the user's own process: a module that runs its kernels."""
+"""Builds modules that run a result's kernels in the user's own process."""

@@ -1,4 +1,4 @@
-"""From a candidate to a module that runs: what ``kw.build`` does."""
+"""``kw.build``: makes a runnable module from a candidate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 BUILDABLE = "give a Result, a list of them, or the path of a candidate's file"
 _NUMBERS = itertools.count()
-BUILD_SEED = 0  # the seed of a module built without a state_dict, as KernelBench's examples use
+BUILD_SEED = 0
+"""Seed of the weights of a module that is built without a state_dict, as in KernelBench."""
 
 
 def build(
@@ -39,20 +40,20 @@ def build(
     state_dict: Mapping[str, Tensor] | None = None,
     **kwargs: Any,
 ) -> nn.Module:
-    """The module that a result's source file (or any candidate file) defines, ready to call.
+    """Build the module that a result's source file (or any candidate file) defines.
 
-    From a Result, ``args`` and ``kwargs`` default to the task's own constructor arguments, and the
-    weights to the reference's when the task was made from an object. From several Results, one
-    for each shape of the same module, that module with a forward that picks the kernel by shape and
-    is its own outside what was judged (``dispatch.ByShape``). The file runs in this process: build
-    what was judged, or what you trust.
+    From one Result, ``args`` and ``kwargs`` default to the task's constructor arguments, and the
+    weights to the reference's if the task was made from an object. From several Results, one for
+    each input shape of the same module, the built module's forward picks the kernel by shape; for
+    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). The
+    file runs in this process: build only files that were judged or that you trust.
 
-    The weights have the names that they have in the reference, in both. What is built can be
-    copied and pickled; the texts that it is made of are pickled with it, and run where it is read.
+    In both cases the weights have the same names as in the reference. The built module can be
+    copied and pickled. Its source texts are pickled with it and run when it is unpickled.
 
     Raises:
-        TaskError: the file does not define ModelNew, or does not take the weights; or the results
-            are of different modules, or are none.
+        TaskError: the file does not define ModelNew or does not accept the weights; or the list of
+            results is empty or mixes different modules.
     """
     if isinstance(result, Sequence) and all(isinstance(one, Result) for one in result):
         return _by_shape(result, args, kwargs, state_dict)
@@ -61,7 +62,9 @@ def build(
     path = result.source_path if isinstance(result, Result) else Path(result)
     if path is None:
         raise TaskError(
-            "there is no source to build", seen="a result without a file", do="optimize"
+            "there is no source to build",
+            seen="a result without a file",
+            do="give a result of kw.optimize that has a source_path",
         )
     file = _executed(path)
     if isinstance(result, Result):
@@ -77,7 +80,7 @@ def build(
 
 
 def _executed(path: Path) -> ModuleType:
-    """The file as a module that defines ModelNew, whose instances can be pickled."""
+    """Execute the file as a module that defines ModelNew, whose instances can be pickled."""
     if path.suffix != ".py" or not path.is_file():
         seen = "no such file" if not path.exists() else "not the path of a Python file"
         raise TaskError(f"{path} cannot be built", seen=seen, do=BUILDABLE)
@@ -91,24 +94,29 @@ def _executed(path: Path) -> ModuleType:
 
 
 def _run(text: str, path: str, name: str) -> ModuleType:
-    """The text as a module of that name. It is found as if ``path`` held it, also where there is no
-    such file: compilers of kernels ask for its lines."""
+    """Execute the text as a module of that name.
+
+    The text is entered in ``linecache`` under ``path`` even if there is no such file, because
+    kernel compilers read the source lines from there.
+    """
     linecache.cache[path] = (len(text), None, lines(text), path)
     file = ModuleType(name)
     file.__file__ = path
-    sys.modules[name] = file  # where pickle and dataclasses look for its classes
+    sys.modules[name] = file  # pickle and dataclasses look classes up here
     with own_neighbours(text):
         exec(compile(text, path, "exec"), vars(file))
     return file
 
 
 def _opened(task: Task) -> Reference:
-    """The task's reference, whose modules can be pickled: under a name of its own, where no other
-    execution takes the place of its classes."""
+    """Open the task's reference under a unique module name, so that its modules can be pickled.
+
+    The unique name keeps other executions of the same source from replacing its classes.
+    """
     name = _new_name(task.digest)
     reference = open_reference(task, name)
     model = reference.namespace[task.entry]
-    if model.__module__ == name:  # another is imported, and pickled as any class is
+    if model.__module__ == name:  # an imported class is pickled like any other
         _let_travel(model, task.entry, name, execute, task)
     return reference
 
@@ -118,13 +126,16 @@ def _new_name(of: str) -> str:
 
 
 def _let_travel(model: type, *origin: Any) -> None:
-    """Have pickles of a ``model`` begin with ``_blank(*origin)``."""
+    """Register a reducer: unpickling a ``model`` begins with ``_blank(*origin)``."""
     copyreg.pickle(model, lambda it: (_blank, origin, it.__reduce_ex__(4)[2]))
 
 
 def _blank(entry: str, name: str, run: Callable[..., Any], *text: Any) -> nn.Module:
-    """A module of the class ``entry`` without its state: what pickles of one begin with. It is of
-    the file ``name``, which ``run(*text, name)`` makes where there is none."""
+    """Create an instance of the class ``entry`` without state, as the first step of unpickling.
+
+    The class is looked up in the module ``name``; ``run(*text, name)`` creates that module if it
+    does not exist in this process.
+    """
     if name not in sys.modules:
         run(*text, name)
         _let_travel(getattr(sys.modules[name], entry), entry, name, run, *text)
@@ -138,7 +149,7 @@ def _by_shape(
     kwargs: dict[str, Any],
     state_dict: Mapping[str, Tensor] | None,
 ) -> nn.Module:
-    """A module of the best kernel for each shape, all with the weights of one reference."""
+    """Build a module with the best kernel for each shape; all kernels share its weights."""
     from kernelwright.runtime.dispatch import ByShape, forms_of
 
     if not results:
@@ -154,10 +165,10 @@ def _by_shape(
     for result, module in zip(results, modules, strict=True):
         if _parts(module) != _parts(first):
             raise TaskError(
-                "the results are of different modules",
+                "the results belong to different modules",
                 seen=f"{results[0].task.name}: {_parts(first)}; {result.task.name}: "
                 f"{_parts(module)}"[:500],
-                do="build results of one module that differ in their inputs only",
+                do="build results of one module that differ only in their inputs",
             )
     if state_dict is not None:
         first.load_state_dict(state_dict)

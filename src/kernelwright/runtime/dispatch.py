@@ -1,4 +1,4 @@
-"""One module from several results: the best kernel for each shape, its own code elsewhere."""
+"""One module from several results: the best kernel for each shape, else the module's own code."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from torch import nn
 from kernelwright.core.errors import TaskError
 
 Form = tuple[Hashable, ...]
-"""Of a tensor: its dtype, its shape, and its strides along axes of more than one number; of a list,
-tuple or dict its type and the forms of what it holds; of another value its type and itself."""
+"""The form of an input. For a tensor: dtype, shape, and strides of the axes longer than 1. For a
+list, tuple or dict: the type and the forms of the items. For any other value: type and value."""
 Key = tuple[str, tuple[Form, ...]]
-"""The kind of device, and the form of every input."""
+"""The kind of device and the form of every input."""
 
 
 class ByShape:
-    """A forward for ``module``: calls the kernel that was judged on inputs like these, and the
-    module's own forward where none was.
+    """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
-    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
-    mode (train or eval) in which the module is constructed, without gradients and outside
-    ``torch.autocast``: anything else goes to the module's own, and so does a call outside
-    ``torch.no_grad()`` where inputs or weights want gradients, and one that the kernel itself sends
-    to its reference.
+    Each kernel was judged for a kind of device, for shapes, strides, dtypes and plain values, in
+    the mode (train or eval) in which the module was constructed, without gradients and outside
+    ``torch.autocast``. Any other call runs the module's own forward. So does a call that requires
+    gradients outside ``torch.no_grad()``, and a call that the kernel itself passes on to its
+    reference.
 
-    The module stays what it is, with the names of its state; the kernels are no part of it, and
-    use its weights, whoever changes those.
+    The module keeps its type and the names of its state. The kernels are not its submodules, and
+    they always use its current weights.
 
     Raises:
-        TaskError: a kernel keeps its weights in another form.
+        TaskError: a kernel stores its weights in another form.
     """
 
     def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
@@ -48,11 +47,11 @@ class ByShape:
         kernel = None if named else self.kernel_for(*inputs)
         if kernel is None:
             return self.own(*inputs, **named)
-        with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
+        with torch.no_grad():  # no gradient is needed, but the kernel cannot know that
             return kernel(*inputs)
 
     def kernel_for(self, *inputs: Any) -> nn.Module | None:
-        """The kernel that was judged on inputs like these; None where there is none."""
+        """Return the kernel that was judged on inputs of this form; None if there is none."""
         tensors = list(_tensors(inputs))
         wants_gradient = torch.is_grad_enabled() and any(
             t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
@@ -67,7 +66,7 @@ class ByShape:
 
 
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
-    """The form of every input."""
+    """Return the form of every input."""
     return tuple(map(_form, inputs))
 
 
@@ -78,12 +77,12 @@ def _form(value: Any) -> Form:
         return "dict", *((key, _form(held)) for key, held in value.items())
     if isinstance(value, (list, tuple)):
         return type(value).__name__, *map(_form, value)
-    # A kernel may hold such a value for what it was; one that no table takes is like no other.
+    # A kernel may have this value compiled in. An unhashable value never matches.
     return type(value).__name__, value if isinstance(value, Hashable) else object()
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Those among inputs, and in what these hold."""
+    """Yield the tensors among the inputs and inside their lists, tuples and dicts."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple, dict)):
@@ -96,11 +95,15 @@ def _strides(t: torch.Tensor) -> tuple[int, ...]:
 
 
 def _share_weights(source: nn.Module, target: nn.Module) -> None:
-    """Give ``target`` the weights of ``source``, and the tables in which its parts hold them: who
-    replaces one there, as ``Module.to`` does a buffer, replaces it for both."""
+    """Make ``target`` share the weights of ``source``, including its parameter and buffer tables.
+
+    Because the tables are shared, replacing a tensor in one of them, as ``Module.to`` does with a
+    buffer, replaces it for both modules.
+    """
     state = source.state_dict(keep_vars=True)
     for name, weight in target.named_parameters():
-        weight.requires_grad_(state[name].requires_grad)  # else assigning sets it in the source
+        # Otherwise load_state_dict(assign=True) would change requires_grad in the source.
+        weight.requires_grad_(state[name].requires_grad)
     target.load_state_dict(state, assign=True)
     shared = target.state_dict(keep_vars=True)
     tensors = {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
@@ -115,7 +118,7 @@ def _share_weights(source: nn.Module, target: nn.Module) -> None:
                 vars(part)[table] = of_source
     if other:
         raise TaskError(
-            "a kernel keeps its weights in another form, and would not follow the module's",
+            "a kernel stores its weights in another form and would not follow the module's weights",
             seen=", ".join(other),
-            do="build it by itself, as kw.build(result)",
+            do="build that result alone with kw.build(result)",
         )

@@ -1,1 +1,1 @@
-"""The search: proposers asked in rounds, what they write judged, and the best one kept."""
+"""The search: proposers are asked in rounds, their candidates judged, and the best one kept."""

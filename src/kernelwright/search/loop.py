@@ -1,4 +1,4 @@
-"""The loop, the only one: Brief → Proposer → Candidate → Judge → Evaluation → Archive → Brief."""
+"""The search loop: Brief → Proposer → Candidate → Judge → Evaluation → Archive → Brief."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,39 +38,47 @@ from kernelwright.search.result import (
 )
 from kernelwright.suites.suite import SuiteEntry
 
-N_EXEMPLARS = 6  # enough for parent, better, worse and failed ones of two dialects
+N_EXEMPLARS = 6
+"""Exemplars in a brief: enough for parent, better, worse and failed ones of two dialects."""
 MIN_TRIED = 3
-"""A share of the time that slow baselines have spent still buys a first look at the candidates.
-Past the end of the budget only those are looked at that were begun before, and for as long again
-at most; the first one in any case."""
-N_CONFIRMED = 3  # the best of many noisy measurements is flattered; at most so many get another
+"""Candidates that a proposer may try even if slow baselines have used up its share of the time.
+After the end of the budget only candidates that were begun before it are judged, for at most as
+long again as the budget; the first candidate is judged in any case."""
+N_CONFIRMED = 3
+"""Candidates that are measured again at most. The best of many noisy measurements looks better than
+it is."""
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
-"""Of rounds, and of the budget at most: decides a gain that a first look leaves open."""
+"""Upper bounds on the timing of a final verdict, in seconds and as a share of the budget: long
+enough to decide a gain that a first look leaves open."""
 
 
 def optimize(
-    task: Task, *, settings: Settings, on_progress: OnProgress = lambda progress: None,
-    nursery: Nursery | None = None, stops_early: bool = False,
-) -> Result:  # fmt: skip
+    task: Task,
+    *,
+    settings: Settings,
+    on_progress: OnProgress = lambda progress: None,
+    nursery: Nursery | None = None,
+    stops_early: bool = False,
+) -> Result:
     """Search for a kernel that beats the strongest library setting, within the budget.
 
-    With ``stops_early`` nothing is proposed where the strongest setting is as fast as a copy.
+    With ``stops_early`` nothing is proposed if the strongest setting is as fast as a copy.
 
-    Everything proposed and judged goes to the archive at once. A search that was stopped goes on
-    where it was: what the archive holds for this task, machine and judge is not judged again.
+    Every proposal and verdict goes to the archive at once. A search that was stopped resumes where
+    it was: candidates with a verdict for this task, machine and judge are not judged again.
 
     Raises:
-        TaskError: the task cannot be run, or its name is too long for a file's.
-        DialectError: no dialect asked for can run on the device.
+        TaskError: the task cannot be run, or its name is too long for a file name.
+        DialectError: none of the requested dialects can run on the device.
         DeviceError: the machine failed.
-        ProposerError: a model cannot be asked at all; what others answered is in the archive.
-        OSError: nothing can be written to the folder for sources.
+        ProposerError: a model cannot be asked; the answers of other models are in the archive.
+        OSError: the folder for sources is not writable.
     """
     require_source(settings.out, task.name)
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
-    check_proposers(Brief(task, device, dialects, **_limits(settings)), settings.proposers)
+    check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
     with (
         Archive(settings.archive) as archive,
         Judge(task, device=device, settings=settings, nursery=nursery) as judge,
@@ -88,7 +96,7 @@ def optimize(
 
 @dataclass
 class _Search:
-    """One search: what is fixed, and the history that grows."""
+    """One search: its fixed parts and its growing history."""
 
     task: Task
     device: Device
@@ -98,12 +106,13 @@ class _Search:
     judge: Judge
     on_progress: OnProgress
     history: History = field(default_factory=list)
-    by_heat: set[str] = field(default_factory=set)
-    """Candidates that this run's heats chose: their verdicts took as long as a confirming one."""
+    chosen_in_batch: set[str] = field(default_factory=set)
+    """Digests of the candidates that were the fastest of their batch in this run: their verdicts
+    were timed as long as a confirming one."""
     ended: dict[str, Any] = field(default_factory=dict)
-    """Why nothing was proposed, with what was measured."""
+    """The reason why nothing was proposed, with the measurements behind it."""
     reasons: list[str] = field(default_factory=list)
-    """Why proposers had nothing to propose."""
+    """The reasons why proposers had nothing to propose."""
     has_begun: bool = False
     """Whether this run has handed a candidate to the judge."""
 
@@ -120,17 +129,16 @@ class _Search:
         self.seen = {
             proposal.candidate.normal
             for proposal, found in self.history
-            if found.status is not Status.INFRA_ERROR  # the machine's fault: it is tried again
+            if found.status is not Status.INFRA_ERROR  # the machine failed, so it is tried again
         }
         self.calls = self.archive.calls(self.task.digest)
         self.trials = tuple(self.archive.trials(without_task=self.task.digest))
 
     def run(self) -> None:
-        """Rounds of brief, proposals and verdicts, until the budget or the proposers are spent;
-        before them what won elsewhere.
+        """Run rounds of brief, proposals and verdicts until budget or proposers are exhausted.
 
-        In a round every proposer may use an equal share of the time that is left, so that what the
-        first finds is shown to the next.
+        The winners of other environments are judged first. In a round every proposer may use an
+        equal share of the remaining time, and its results are shown to the next one.
         """
         proposers = [plugins.find("kernelwright.proposers", n) for n in self.settings.proposers]
         if self.elsewhere:
@@ -152,43 +160,46 @@ class _Search:
                 return
 
     def pull(self, proposer: Proposer, until: float) -> None:
-        """One round of a proposer that works only when it is asked, the next ones built ahead."""
+        """Run one round of a proposer that computes on demand; candidates are built ahead."""
         brief = self.brief(until)
         taken: deque[Proposal] = deque()
 
         def unseen() -> Iterator[Candidate]:
-            for proposal in self.said(proposer.propose(brief)):
+            for proposal in self.with_reason(proposer.propose(brief)):
                 if self.is_over():
                     return
                 if proposal.candidate.normal not in self.seen:
                     self.has_begun = True
                     self.seen.add(proposal.candidate.normal)
                     taken.append(proposal)
-                    self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
+                    self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
                     yield proposal.candidate
 
         n_tried = 0
-        with contextlib.closing(self.verdicts(unseen())) as heats:
-            for heat in heats:
-                for evaluation in heat:
+        with contextlib.closing(self.verdicts(unseen())) as batches:
+            for batch in batches:
+                for evaluation in batch:
                     proposal = taken.popleft()
                     if evaluation is not None:
                         self.record(proposal, brief, evaluation)
                         if self.judge.heat > 1:
-                            self.by_heat.add(proposal.candidate.digest)
-                n_tried += len(heat)
+                            self.chosen_in_batch.add(proposal.candidate.digest)
+                n_tried += len(batch)
                 if self.is_late(until, n_tried):
                     break
         self.seen -= {proposal.candidate.normal for proposal in taken}
 
-    def said(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
-        """The proposals, and what their end says is kept."""
+    def with_reason(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
+        """Yield the proposals, and keep the reason that the generator returns, if any."""
         reason = yield from proposals
         if reason and reason not in self.reasons:
             self.reasons.append(reason)
 
     def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
-        """Of those, in order; None for one that was slower than others of its heat."""
+        """Yield verdicts in order, batch by batch.
+
+        A verdict is None if a faster candidate of the same batch was judged instead.
+        """
         timed = self.settings.timed
         if timed and self.judge.heat > 1:
             yield from self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
@@ -199,75 +210,75 @@ class _Search:
                 yield [evaluation]
 
     def listen(self, proposer: WaitingProposer, until: float) -> None:
-        """Rounds of a proposer that waits for others, judging meanwhile.
+        """Run rounds of a proposer that waits for models, and judge in the meantime.
 
-        Not meanwhile where its models run on the machine that candidates are timed on.
+        If the models run on the machine that candidates are timed on, judging waits for them.
         """
         n_before = len(self.history)
         takes_turns = self.is_timed and proposer.shares(self.brief(until))
         with Feed(proposer, lambda: self.brief(until), self.keep, takes_turns=takes_turns) as feed:
-            for said, brief in feed:
-                if isinstance(said, Call):
-                    self.tell(f"{said.model}: {said.purpose}, {said.outcome}")
+            for item, brief in feed:
+                if isinstance(item, Call):
+                    self.tell(f"{item.model}: {item.purpose}, {item.outcome}")
                 elif self.is_over() or self.is_late(until, len(self.history) - n_before):
                     return
-                elif said.candidate.normal not in self.seen:
-                    self.evaluate(said, brief)
+                elif item.candidate.normal not in self.seen:
+                    self.evaluate(item, brief)
 
     def is_late(self, until: float, n_tried: int) -> bool:
-        """Whether a proposer's time is spent, and enough was tried with it."""
+        """Whether a proposer has used up its time and has tried enough candidates."""
         is_long_over = time.monotonic() > self.deadline + self.settings.budget_s
         return time.monotonic() > until and n_tried >= (1 if is_long_over else MIN_TRIED)
 
     def is_over(self) -> bool:
-        """Whether nothing else may be begun: the budget is spent, if on one candidate alone."""
+        """Whether no candidate may be begun: the budget is spent and at least one was begun."""
         return time.monotonic() > self.deadline and self.has_begun
 
     def is_untimed(self, proposal: Proposal, found: Evaluation) -> bool:
-        """Whether it was only found right, where nothing was timed, and this search times such."""
+        """Whether a verdict lacks the timing that this search would do.
+
+        An earlier search without timing found the candidate correct.
+        """
         is_right_alone = self.settings.timed and found.passed and found.timing is None
         name = proposal.candidate.dialect
         return is_right_alone and name in self.dialects and self.is_clocked(name)
 
     def is_clocked(self, dialect: str) -> bool:
-        """Whether kernels in it are timed here: an interpreter's time says nothing."""
+        """Whether kernels in a dialect are timed here; an interpreter's times mean nothing."""
         return plugins.find("kernelwright.dialects", dialect).is_timed(self.device)
 
     @property
     def is_timed(self) -> bool:
-        """Whether any candidate is."""
+        """Whether any candidate is timed."""
         return self.settings.timed and any(map(self.is_clocked, self.dialects))
 
     @property
     def longest_s(self) -> float:
-        """How long a verdict may be timed that is the last on its candidate."""
+        """Seconds of timing that a candidate's final verdict may take."""
         return min(CONFIRM_TIME_S, CONFIRM_SHARE * self.settings.budget_s)
 
     def keep(self, call: Call) -> None:
-        """Archive a call as soon as it has been paid for."""
+        """Archive a call as soon as it is paid for."""
         self.archive.add_call(self.run_id, call)
         self.calls.append(call)
 
     def spent(self) -> tuple[int, float]:
-        """Tokens and USD of this run."""
+        """Return the tokens and the USD that this run has spent."""
         calls = [call for call in list(self.calls) if call.id >= self.run_id]
         return sum(c.tokens for c in calls), sum(c.cost_usd or 0.0 for c in calls)
 
     def brief(self, until: float) -> Brief:
-        """What a proposer is told that may work until then."""
+        """Return the brief of a proposer that may work until the time ``until``."""
         tokens, usd = self.spent()
-        told = _limits(self.settings)
-        if told["budget_tokens"] is not None:
-            told["budget_tokens"] -= tokens
-        if told["budget_usd"] is not None:
-            told["budget_usd"] -= usd
         history = list(self.history)
-        return Brief(
-            task=self.task,
-            device=self.device,
-            dialects=self.dialects,
+        limits = _settings_brief(self.task, self.device, self.dialects, self.settings)
+        left_tokens, left_usd = limits.budget_tokens, limits.budget_usd
+        return replace(
+            limits,
             exemplars=tuple(ranking.exemplars(history, N_EXEMPLARS, seed=self.settings.seed)),
             budget_s=max(0.0, until - time.monotonic()),
+            budget_tokens=None if left_tokens is None else left_tokens - tokens,
+            budget_usd=None if left_usd is None else left_usd - usd,
             seed=self.settings.seed,
             threads=self.judge.threads,
             timed=self.settings.timed,
@@ -276,12 +287,11 @@ class _Search:
             calls=tuple(self.calls),
             since=self.run_id,
             trials=self.trials,
-            **told,
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Judge the proposal, and archive it with its verdict."""
-        self.tell(f"{proposal.candidate.dialect}: {proposal.gist}")
+        self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
         self.has_begun = True
         self.seen.add(proposal.candidate.normal)
         found = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
@@ -293,9 +303,10 @@ class _Search:
         self.history.append((proposal, evaluation))
 
     def confirm(self) -> tuple[Proposal, Evaluation] | None:
-        """The best that wins when it is measured once more, for longer; None when nothing does.
+        """Measure the most promising candidates again, for longer; return the first that wins.
 
-        What a heat has chosen, and no other verdict, was measured so already.
+        None means that no candidate wins. A single promising candidate that was chosen in a batch
+        was already timed for that long and is not measured again.
         """
         if not self.is_timed:
             return None
@@ -303,7 +314,7 @@ class _Search:
         if len(promising) == 1 and self.is_final(*promising[0]):
             return promising[0]
         for proposal, _ in promising:
-            self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.gist}")
+            self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.summary}")
             again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
             self.archive.add_evaluation(self.run_id, again)
             if ranking.wins(again):
@@ -311,10 +322,10 @@ class _Search:
         return None
 
     def is_final(self, proposal: Proposal, evaluation: Evaluation) -> bool:
-        return proposal.candidate.digest in self.by_heat and ranking.wins(evaluation)
+        return proposal.candidate.digest in self.chosen_in_batch and ranking.wins(evaluation)
 
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
-        """Write the best source, or the library setting that nothing beat, and close the run."""
+        """Write the best source, or the unbeaten library setting, and close the run."""
         is_early = time.monotonic() < self.deadline
         is_known = self.is_timed and (is_early or any(e.timing for _, e in self.history))
         strongest = self.judge.strongest if is_known else ""
@@ -352,27 +363,32 @@ class _Search:
 
 
 def found_on(judge: Judge) -> dict[str, Any]:
-    """What a run's end is kept with: on what, and by which judge, all that it found was found."""
+    """Return the device, the environment and the judge version that a finished run is kept with."""
     there = judge.environment
     return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
 
 
-def _limits(settings: Settings) -> dict[str, Any]:
-    """What a brief says about models and what they may cost."""
-    return {
-        "models": settings.models,
-        "contexts": settings.contexts,
-        "attached": settings.attached,
-        "prices": settings.prices,
-        "budget_tokens": settings.budget_tokens or None,
-        "budget_usd": settings.budget_usd or None,
-    }
+def _settings_brief(
+    task: Task, device: Device, dialects: tuple[str, ...], settings: Settings
+) -> Brief:
+    """Return a brief with the models of the settings and what they may cost."""
+    return Brief(
+        task,
+        device,
+        dialects,
+        models=settings.models,
+        contexts=settings.contexts,
+        attached=settings.attached,
+        prices=settings.prices,
+        budget_tokens=settings.budget_tokens or None,
+        budget_usd=settings.budget_usd or None,
+    )
 
 
 def optimize_suite(
     entries: Sequence[SuiteEntry], *, settings: Settings, on_progress: OnProgress
 ) -> Iterator[Result]:
-    """One search per task, each with the whole budget; a task that fails does not stop the rest."""
+    """Search each task with the whole budget; a task that fails does not stop the others."""
     for entry in entries:
         try:
             result = optimize(entry.task, settings=settings, on_progress=on_progress)
@@ -384,7 +400,7 @@ def optimize_suite(
 
 
 def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation:
-    """One verdict on a candidate, by whomever it was written.
+    """Judge one candidate, whoever wrote it.
 
     Raises:
         TaskError: the task cannot be run.
@@ -393,5 +409,5 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     task = task.in_precision(settings.precision)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
-    with Judge(task, device=device, settings=settings) as court:
-        return court.evaluate(candidate, timed=settings.timed)
+    with Judge(task, device=device, settings=settings) as opened:
+        return opened.evaluate(candidate, timed=settings.timed)

@@ -1,4 +1,4 @@
-"""What a search tells while it runs, what it found, and the file in which that is."""
+"""The progress of a search, its result, and the file that the result is written to."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ class Progress:
 
     task: str
     doing: str
-    """What is being tried, in a few words."""
+    """The current activity, in a few words."""
     best: Ratio | None
     """The best speedup so far against the strongest library setting."""
     n_done: int
     seconds_left: float
-    tokens: int = 0  # read and written by models in this run
+    tokens: int = 0
+    """Tokens that models read and wrote in this run."""
     cost_usd: float = 0.0
-    """Of this run's models, those whose price was stated."""
+    """Cost of this run's model calls, for the models with a stated price."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -41,29 +42,29 @@ OnProgress = Callable[[Progress], None]
 class Result:
     """The outcome of a search.
 
-    ``best`` is None when nothing beat the strongest library setting; ``source_path`` then holds
-    that setting as a file.
+    ``best`` is None if nothing beat the strongest library setting; the file at ``source_path`` then
+    contains that setting.
     """
 
     task: Task
     best: Proposal | None
     evaluation: Evaluation | None
-    """The verdict on ``best`` that stands: the confirming one, measured after the search and apart
-    from it, or that of a heat if nothing else was as promising."""
+    """The final verdict on ``best``: the confirming one, measured after the search, or the one from
+    its batch if no other candidate was as promising."""
     evaluated: History
     strongest: str
-    """The name of the strongest library setting; empty where none was timed."""
+    """The name of the strongest library setting; empty if none was timed."""
     source_path: Path | None
     archive_url: str
     report_path: Path | None = None
     interrupted: bool = False
     error: KernelwrightError | None = None
-    """Why the task could not be searched; only in the results of a suite."""
+    """The reason why the task could not be searched; only in the results of a suite."""
     reasons: tuple[str, ...] = ()
-    """Why proposers had nothing to propose."""
+    """The reasons why proposers had nothing to propose."""
 
     def __repr__(self) -> str:
-        """On one line what was found; its parts say the rest."""
+        """Summarise the result in one line."""
         if self.error is not None:
             said = self.error.what
         elif self.evaluation is None:
@@ -83,12 +84,11 @@ class Result:
 
 
 def require_source(out: Path | str, name: str) -> None:
-    """Nothing where the file of a candidate for the task of this name can be written to the folder
-    ``out``, which is made: asked before what takes long.
+    """Create the folder ``out``; fail early if a candidate's file could not be written to it.
 
     Raises:
-        TaskError: the name is too long.
-        OSError: nothing can be written there.
+        TaskError: the task's name is too long for a file name.
+        OSError: the folder is not writable.
     """
     require_folder(out)
     longest = max(plugins.names("kernelwright.dialects"), key=len)
@@ -96,8 +96,8 @@ def require_source(out: Path | str, name: str) -> None:
     n_most = os.pathconf(out, "PC_NAME_MAX")
     if n_bytes > n_most:
         raise TaskError(
-            "the task's name is too long for the file of its kernel",
-            seen=f"{name[:60]}…: {n_bytes} bytes with what is added to it, of {n_most}",
+            "the task's name is too long for the file name of its kernel",
+            seen=f"{name[:60]}…: {n_bytes} bytes with dialect and digest, at most {n_most} allowed",
             do="give the task's file a shorter name",
         )
 

@@ -1,7 +1,8 @@
-"""Training: from a poor writer of kernels to a better one, by what the judge found.
+"""Training: a language model learns to write better kernels from the judge's verdicts.
 
-``train(recipe, pairs)`` runs one stage, or goes on with it: supervised ('sft'), then by
-reinforcement, on rightness ('selfsup') and on speed with scored exemplars ('contrastive').
+``train(recipe, pairs)`` runs or resumes one stage: supervised fine-tuning ('sft'), then
+reinforcement learning on correctness ('selfsup') and on speed with scored exemplars
+('contrastive').
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ __all__ = ["PRESETS", "STAGES", "Recipe", "Trained", "leave", "recipe", "train"]
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of a stage."""
+    """The result of a stage."""
 
     model: Path | None
-    """The checkpoint for ``--proposer policy --model``, or for a server; None where the budget
-    ended before the steps that were asked for: the same command goes on."""
+    """The checkpoint, for ``--proposer policy --model`` or for a server. None if the budget ended
+    before the requested steps were done; the same command resumes the stage."""
     steps: int
     curve: Sequence[Mapping[str, Any]]
 
 
 def train(recipe: Recipe, pairs: Sequence[Pair] = ()) -> Trained:
-    """Run a stage, from its last checkpoint where there is one.
+    """Run a stage, from its last checkpoint if there is one.
 
-    ``pairs`` are those of a dataset: lessons for sft, tasks for the others, which without any
-    take the tasks of the archive. Only those of the train split are used.
+    ``pairs`` come from a dataset. The sft stage learns from them; the other stages take their tasks
+    from them, or from the archive if there are no pairs. Only the train split is used.
 
     Raises:
-        UsageError: no such model, nothing to learn from, another recipe than the stage began
-            with, or a package that is missing.
+        UsageError: the model does not exist, there is nothing to learn from, the stage was begun
+            with another recipe, or a package is missing.
         DeviceError: the machine failed.
     """
     from kernelwright.train.stage import run
@@ -45,8 +46,10 @@ def train(recipe: Recipe, pairs: Sequence[Pair] = ()) -> Trained:
 
 
 def leave() -> None:
-    """Part with the stage's other processes, when this one is about to end: one that ends with
-    connections open may be aborted by what serves them."""
+    """Leave the process group of the stage before this process exits.
+
+    A process that exits with open connections may be aborted by the communication backend.
+    """
     from accelerate import PartialState
 
     PartialState().destroy_process_group()

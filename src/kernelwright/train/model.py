@@ -1,4 +1,4 @@
-"""The model that is trained: opened from a checkpoint, and written so that others can serve it."""
+"""The model being trained: opened from a checkpoint, and written in a form that servers load."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TARGETS = "all-linear"  # adapters on every linear layer: LoRA Without Regret, t
 
 
 def need_packages(recipe: Recipe) -> None:
-    """See that everything is installed that training needs.
+    """Check that the packages needed for training are installed.
 
     Raises:
-        UsageError: something is missing.
+        UsageError: a package is missing.
     """
     more = {"gguf": recipe.model.endswith(".gguf"), "vllm": bool(recipe.vllm)}
     wanted = (*PACKAGES, *(name for name, is_needed in more.items() if is_needed))
@@ -33,7 +33,7 @@ def need_packages(recipe: Recipe) -> None:
 
 
 def open_tokenizer(model: str) -> Any:
-    """The tokenizer of a checkpoint, set to fill batches on the left.
+    """Open the tokenizer of a checkpoint, set to pad batches on the left.
 
     Raises:
         UsageError: there is no such model.
@@ -53,8 +53,10 @@ def open_tokenizer(model: str) -> Any:
 
 
 def open_model(model: str, tokenizer: Any, *, is_frozen: bool) -> Any:
-    """The checkpoint's weights: bfloat16 on a GPU where they stay as they are, else float32, in
-    which steps do not round to nothing.
+    """Load the checkpoint's weights.
+
+    Frozen weights are bfloat16 on a GPU. Weights that are trained are float32, since bfloat16
+    would round small steps to zero.
 
     Raises:
         UsageError: there is no such model.
@@ -63,17 +65,21 @@ def open_model(model: str, tokenizer: Any, *, is_frozen: bool) -> Any:
     from transformers import AutoModelForCausalLM, GgufConfig
 
     is_narrow = is_frozen and torch.cuda.is_available()
-    told = {"dtype": torch.bfloat16 if is_narrow else torch.float32}
-    if model.endswith(".gguf"):  # left in their blocks, weights could be neither trained nor saved
-        told["quantization_config"] = GgufConfig(dequantize=True)
-    opened = _from_pretrained(AutoModelForCausalLM, model, **told)
-    opened.generation_config.eos_token_id = ends(tokenizer, opened)  # what servers stop at
+    dtype = torch.bfloat16 if is_narrow else torch.float32
+    if model.endswith(".gguf"):  # quantized weights could be neither trained nor saved
+        plain = GgufConfig(dequantize=True)
+        opened = _from_pretrained(
+            AutoModelForCausalLM, model, dtype=dtype, quantization_config=plain
+        )
+    else:
+        opened = _from_pretrained(AutoModelForCausalLM, model, dtype=dtype)
+    opened.generation_config.eos_token_id = ends(tokenizer, opened)  # servers stop at these
     opened.generation_config.pad_token_id = tokenizer.pad_token_id
     return opened
 
 
 def adapter(recipe: Recipe) -> Any:
-    """The adapter to train in front of frozen weights; None where all weights are trained."""
+    """Return the LoRA adapter to train beside frozen weights; None if all weights are trained."""
     if not recipe.rank:
         return None
     from peft import LoraConfig
@@ -84,7 +90,7 @@ def adapter(recipe: Recipe) -> Any:
 
 
 def settings(recipe: Recipe) -> dict[str, Any]:
-    """What the trainers of all stages are told alike."""
+    """Return the trainer settings that all stages share."""
     import torch
 
     on_gpu = torch.cuda.is_available()
@@ -92,7 +98,7 @@ def settings(recipe: Recipe) -> dict[str, Any]:
         "output_dir": str(recipe.folder / "checkpoints"),
         "learning_rate": recipe.rate,
         "bf16": on_gpu,
-        # Told so, several processes find one another without a GPU as well.
+        # Set explicitly so that several processes can form a group without a GPU too.
         "use_cpu": not torch.accelerator.is_available(),
         "gradient_checkpointing": on_gpu and recipe.recompute,
         "save_strategy": "steps",
@@ -105,17 +111,19 @@ def settings(recipe: Recipe) -> dict[str, Any]:
 
 
 def alone(args: Any) -> Any:
-    """A trainer's arguments, for one GPU in each process however many it sees: by itself a trainer
-    would put a copy of the model on each, and candidates could have none for themselves."""
+    """Restrict a trainer's arguments to one GPU per process, however many are visible.
+
+    A trainer would otherwise put a copy of the model on each GPU and leave none for candidates.
+    """
     if args.n_gpu > 1:
-        args._n_gpu = 1  # as transformers does where a model is spread already
+        args._n_gpu = 1  # as transformers does for a model that is spread over several GPUs
     return args
 
 
 def write(model: Any, tokenizer: Any, folder: Path, adapter_folder: Path) -> None:
-    """Write a checkpoint that any server takes, and the adapter alone, which is small to send.
+    """Write a merged checkpoint that any server loads, and the small adapter on its own.
 
-    The folder appears whole.
+    The checkpoint's folder is written under another name and renamed when it is complete.
     """
     if hasattr(model, "merge_and_unload"):
         model.save_pretrained(adapter_folder)
@@ -124,7 +132,7 @@ def write(model: Any, tokenizer: Any, folder: Path, adapter_folder: Path) -> Non
     shutil.rmtree(partial, ignore_errors=True)
     model.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
-    shutil.rmtree(folder, ignore_errors=True)  # of a stage that went on for more steps
+    shutil.rmtree(folder, ignore_errors=True)  # it exists if a stage was resumed for more steps
     partial.rename(folder)
 
 

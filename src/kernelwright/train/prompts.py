@@ -1,4 +1,4 @@
-"""Prompts of training: those of the swarm, with exemplars from the archive as it is now."""
+"""Training prompts: the swarm's prompts, with exemplars from the archive's current content."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ Messages = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt for a kernel, and what it shows."""
+    """A prompt for a kernel, with the kernels that it shows."""
 
     task: Task
     dialect: str
     messages: Messages
     exemplars: tuple[Exemplar, ...] = ()
-    """Kernels of the archive."""
+    """Archived kernels that the prompt shows."""
     earlier: tuple[str, ...] = ()
-    """Kernels of the same conversation, the last of which it shows: their ``Candidate.normal``."""
+    """The ``Candidate.normal`` of the conversation's kernels; the prompt shows the last one."""
     parent: str | None = None
-    """The archive's candidate that it shows of the conversation."""
+    """Digest of the conversation's last kernel in the archive, which the prompt shows."""
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Asks for kernels. The exemplars follow the archive: they change as training goes on."""
+    """Makes prompts for kernels. Exemplars come from the archive and change during training."""
 
     archive: Archive
     device: Device
     threads: int
     exemplars: int
-    """At most so many scored kernels, from buckets of speed that lie apart."""
+    """Maximum number of scored kernels in a prompt, drawn from distinct ranges of speed."""
     bare: float = 0.0
-    """The share of prompts that go without them all the same."""
+    """Share of prompts that show no exemplars although there are some."""
     fits: Callable[[Messages], bool] = lambda messages: True
-    """Whether a prompt is short enough; one that is not goes without exemplars."""
+    """Whether a prompt is short enough. A prompt that is too long loses its exemplars."""
     among: frozenset[str] | None = None
-    """Those that may be shown, as ``Candidate.normal``; None: all of the archive."""
+    """The kernels that may be shown, by ``Candidate.normal``; None allows the whole archive."""
 
     def ask(self, task: Task, dialect: str, seed: int) -> Asked:
-        """The prompt for a kernel in ``dialect``; another seed may show other exemplars."""
+        """Return the prompt for a kernel in ``dialect``; the seed selects the exemplars."""
         is_bare = random.Random(f"{task.digest} {seed}").random() < self.bare
         shown = self._shown(task, dialect, seed) if self.exemplars and not is_bare else ()
         asked = self._asked(task, Question("write", dialect), CONTEXT, shown)
@@ -62,11 +62,12 @@ class Prompts:
         return asked
 
     def follow(self, asked: Asked, answer: str, judged: Judged) -> Asked:
-        """The prompt after an answer: its kernel with the judge's verdict, to be repaired or made
-        faster; without a kernel, the answer with what is wrong with its form.
+        """Return the prompt that follows an answer.
 
-        Where the machine or the task was to blame, or the prompt would be too long, the same is
-        asked again.
+        It shows the answer's kernel with the judge's verdict and asks for a repair or a faster
+        kernel. If the answer contains no kernel, it says what is wrong with the answer's form.
+        The same prompt is repeated if the machine or the task was at fault, or if the new prompt
+        would be too long.
         """
         code, found = read(answer, asked.dialect), judged.again or judged.evaluation
         if judged.fault is not None:
@@ -93,7 +94,7 @@ class Prompts:
         mine = [pair for pair in history if pair[0].candidate.dialect == dialect]
         if self.among is not None:
             mine = [pair for pair in mine if pair[0].candidate.normal in self.among]
-        # Which of a step's answers were judged first depends on the clock, and a seed does not.
+        # The order in which answers were judged depends on timing; sorting makes the seed decide.
         mine.sort(key=lambda pair: pair[0].candidate.digest)
         return tuple(ranking.exemplars(mine, self.exemplars, seed))
 
@@ -101,7 +102,10 @@ class Prompts:
         self, task: Task, question: Question, parts: Sequence[str], shown: tuple[Exemplar, ...]
     ) -> Asked:
         brief = Brief(
-            task=task, device=self.device, dialects=(question.dialect,), exemplars=shown,
+            task=task,
+            device=self.device,
+            dialects=(question.dialect,),
+            exemplars=shown,
             threads=self.threads,
-        )  # fmt: skip
+        )
         return Asked(task, question.dialect, prompt.generator(brief, question, parts), shown)

@@ -1,4 +1,4 @@
-"""Recipe: everything that a stage of training is told, and presets after published ones."""
+"""Recipe: all settings of a training stage, and presets that follow publications."""
 
 from __future__ import annotations
 
@@ -7,94 +7,182 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from kernelwright.archive import without_password
 from kernelwright.core.errors import UsageError, nearest
+from kernelwright.core.option import Option, with_option
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import reward
 
 STAGES = ("sft", "selfsup", "contrastive")
 FILE_NAME = "recipe.json"
 DATASET = "dataset"
-"""Its digest's name in that file; empty where tasks are the archive's."""
+"""Key of the dataset's digest in that file; the digest is empty if tasks come from the archive."""
 COLOCATE = "colocate"
 FREE = (
-    "budget_s", "steps", "out", "threads", "jobs", "checkpoint_every", "vllm", "recompute",
-)  # fmt: skip
-"""What may differ when a stage goes on: how long, where, and with how many hands."""
+    "budget_s",
+    "steps",
+    "out",
+    "threads",
+    "jobs",
+    "checkpoint_every",
+    "vllm",
+    "recompute",
+)
+"""Settings that may change when a stage is resumed: its length, its place and its parallelism."""
 
 MOST: Mapping[str, float] = {
-    "seed": 2**32 - 1, "rank": 4096, "learning_rate": 1, "temperature": 100,
-}  # fmt: skip
-"""The largest numbers that generators take, or that say anything; the least is nought."""
+    "seed": 2**32 - 1,
+    "rank": 4096,
+    "learning_rate": 1,
+    "temperature": 100,
+}
+"""Upper bounds of settings: the largest seed that generators accept, and for the others the largest
+values that make sense. The lower bound is 0."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One stage of training. Stored with the checkpoints; a stage goes on with the same one."""
+    """One training stage. It is stored with the checkpoints and must not change on resume."""
 
     stage: str
     model: str
     """A checkpoint's folder, a GGUF file, or a name on the hub."""
-    out: str
-    archive: str
-    """Keeps the verdicts and what each step logged; sft may go without one."""
-    dialects: tuple[str, ...] = ()
-    """In which kernels are asked for, in turns; empty: all that can run on the device."""
-    device: str = "cpu"
-    """What candidates are judged on; the model is trained on a GPU where there is one."""
-    threads: int = 0
+    out: str = with_option(
+        MISSING, Option("Write stages here.", metavar="DIR", default="kernelwright-out/train")
+    )
+    archive: str = with_option(
+        MISSING,
+        Option(
+            "Keep verdicts here, and take tasks from it without --dataset.",
+            metavar="URL",
+            default="kernelwright-out/archive.sqlite",
+        ),
+    )
+    """URL of the archive for verdicts and the metrics of each step; optional for sft."""
+    dialects: tuple[str, ...] = with_option(
+        (),
+        Option(
+            "Ask for kernels in it; repeatable.",
+            flag="--dialect",
+            default="all that the device runs",
+        ),
+    )
+    """The dialects that prompts ask for, in turn; empty means all that run on the device."""
+    device: str = with_option(
+        "cpu", Option("Judge kernels on cpu (default), cuda, …", metavar="DEVICE", default="")
+    )
+    """The device that candidates are judged on. The model trains on a GPU if there is one."""
+    threads: int = with_option(
+        0, Option("CPU threads of candidates; 0 (default): all cores.", default="", least=0)
+    )
     budget_s: float = 3600.0
-    """Of the stage, over all its runs; where it has a number of steps, of one run."""
-    steps: int = 0
-    """Of the optimizer; 0: as many as the budget allows, by sft at most those of its epochs."""
-    checkpoint_every: int = 10
-    """Steps: what is lost at most when the process is killed."""
-    seed: int = 0
-    rank: int = 16
-    """Of the adapter (LoRA); 0 trains all weights."""
-    learning_rate: float = 0.0
-    """0: 2e-4 for an adapter's sft, a tenth for all weights, a tenth again by reinforcement."""
-    batch: int = 8
-    """Examples, or answers, that the trainer's device holds at a time."""
-    recompute: bool = True
-    """Whether a GPU that trains keeps little of the forward pass and computes it again in the
-    backward pass: a third more work, a fraction of the memory."""
-    epochs: int = 3
-    """Of sft."""
-    max_tokens: int = 2048
-    """Of one example of sft; of one answer by reinforcement."""
-    max_prompt_tokens: int = 4096
-    """A longer prompt goes without its exemplars; a task that is longer still is left out."""
-    tasks: int = 4
-    """Tasks in one step of reinforcement."""
-    group: int = 8
-    """Answers to each task's prompt, which are compared with one another."""
-    updates: int = 1
-    """Steps of the optimizer on each batch of judged answers, after the first with clipped ratios:
-    where verdicts take most of the time, more learns more from each of them."""
-    turns: int = 1
-    """Answers in each conversation: after each but the last the model is shown the verdict. All
-    turns of a task's conversations are one group."""
-    temperature: float = 1.0
-    reward: str = "speed"
+    """Time budget of the whole stage over all its runs, or of one run if ``steps`` is set."""
+    steps: int = with_option(
+        0, Option("End after so many steps of the optimizer.", default="by budget", least=1)
+    )
+    """Number of optimizer steps; 0 means as many as the budget allows, and for sft at most
+    ``epochs``."""
+    checkpoint_every: int = with_option(
+        10, Option("Keep a checkpoint after every so many steps.", metavar="STEPS", least=1)
+    )
+    """Number of steps between checkpoints: at most this much is lost if the process is killed."""
+    seed: int = with_option(0, Option("Draw tasks and answers by this seed."))
+    rank: int = with_option(16, Option("Train an adapter of this rank; 0: all weights.", least=0))
+    """Rank of the LoRA adapter; 0 trains all weights."""
+    learning_rate: float = with_option(
+        0.0,
+        Option(
+            "Learn at this rate.",
+            default="2e-4; a tenth for all weights, a tenth in reinforcement",
+            above=0,
+        ),
+    )
+    """Learning rate. 0 means 2e-4 for sft with an adapter, a tenth of it if all weights are
+    trained, and a tenth again for reinforcement."""
+    batch: int = with_option(8, Option("Train on so many examples at a time.", least=1))
+    """Number of examples or answers on the trainer's device at a time."""
+    recompute: bool = with_option(
+        True,
+        Option(
+            "Recompute activations in the backward pass (default): slower, less memory. Or keep "
+            "them.",
+            default="",
+        ),
+    )
+    """Whether a training GPU recomputes activations in the backward pass instead of storing them:
+    a third more work for a fraction of the memory."""
+    epochs: int = with_option(
+        3, Option("Go through the dataset at most so often, in sft.", least=1)
+    )
+    """Number of epochs of sft."""
+    max_tokens: int = with_option(
+        2048,
+        Option(
+            "Cut an answer after so many, and leave out an example that is longer by itself than "
+            "they and --max-prompt-tokens.",
+            least=1,
+        ),
+    )
+    """Maximum number of tokens of an sft example, or of an answer in reinforcement."""
+    max_prompt_tokens: int = with_option(
+        4096, Option("Cut exemplars, then tasks, of longer prompts.", least=1)
+    )
+    """Maximum number of tokens of a prompt. A longer prompt loses its exemplars; a task whose
+    prompt is still too long is left out."""
+    tasks: int = with_option(4, Option("Take so many tasks in a step of reinforcement.", least=1))
+    """Number of tasks in one reinforcement step."""
+    group: int = with_option(8, Option("Ask for so many answers to each of them.", least=1))
+    """Number of answers to each task's prompt; their rewards are compared with one another."""
+    updates: int = with_option(1, Option("Make so many steps on each batch of answers.", least=1))
+    """Number of optimizer steps on each batch of judged answers; steps after the first use clipped
+    ratios. More steps learn more from each verdict, which helps if judging takes most of the
+    time."""
+    turns: int = with_option(
+        1, Option("Let the model answer so often, each time shown the verdict.", least=1)
+    )
+    """Number of answers in a conversation. The model sees the verdict after each but the last. All
+    turns of a task's conversations form one group."""
+    temperature: float = with_option(1.0, Option("Sample answers at this temperature.", above=0))
+    reward: str = with_option(
+        "speed",
+        Option("Reward speed, right or milestone.", metavar="NAME", default="the preset's"),
+    )
     """A name in ``reward.REWARDS``."""
-    smooth: bool = True
-    """Whether rewards are clipped z-scores of their group, or divided by its deviation alone."""
-    exemplars: int = 2
-    """Earlier kernels that a prompt shows; 0: none, which is plain GRPO."""
-    bare: float = 0.5
-    """The share of prompts that show none though there are some: a model that is always shown
-    kernels need not write from the task alone, and it is asked to whenever a search begins."""
-    jobs: int = 4
-    """Tasks whose answers are built and checked side by side."""
-    vllm: str = ""
-    """What writes answers by reinforcement: COLOCATE, vLLM on the trainer's own device, or the URL
-    of a vLLM server that takes weights; empty: the trainer's own model."""
+    smooth: bool = with_option(
+        True,
+        Option("Clip the z-scores of each group's rewards, or not.", default="as the preset"),
+    )
+    """Whether rewards are clipped z-scores of their group, or only divided by its deviation."""
+    exemplars: int = with_option(
+        2,
+        Option(
+            "Show up to so many scored kernels in a prompt.",
+            default="the preset's, 0 or 2",
+            least=0,
+            most=6,
+        ),
+    )
+    """Number of earlier kernels that a prompt shows; 0 is plain GRPO."""
+    bare: float = with_option(0.5, Option("Let this share of prompts show none.", least=0, most=1))
+    """Share of prompts that show no exemplars although there are some. A model that always sees
+    kernels never learns to write one from the task alone, which every search begins with."""
+    jobs: int = with_option(4, Option("Judge the answers to so many tasks side by side.", least=1))
+    """Number of tasks whose answers are built and checked side by side."""
+    vllm: str = with_option(
+        "",
+        Option(
+            "Let vLLM write answers: on this device, or a server.",
+            metavar="colocate|URL",
+            default="the trainer itself",
+        ),
+    )
+    """What generates answers in reinforcement: COLOCATE for vLLM on the trainer's own device, the
+    URL of a vLLM server that accepts weights, or empty for the trainer's own model."""
 
     def __post_init__(self) -> None:
         if self.stage not in STAGES:
@@ -103,34 +191,40 @@ class Recipe:
             )
         for name, most in MOST.items():
             value = getattr(self, name)
-            if not 0 <= value <= most:  # nor is a NaN
+            if not 0 <= value <= most:  # true for NaN as well
                 raise UsageError(
-                    f"{name} does not fit", seen=f"{value}", do=f"give a number from 0 to {most}"
+                    f"{name} is out of range", seen=f"{value}", do=f"give a number from 0 to {most}"
                 )
         reward.find(self.reward)
         if self.vllm:
             _check_vllm(self.vllm, self.stage, self.model)
         if self.stage != "sft" and self.group < 2:
             raise UsageError(
-                "answers are compared inside a group, and one is none",
+                "a group needs at least two answers, because they are compared with one another",
                 seen=f"group {self.group}",
                 do="give a group of 2 or more",
             )
         if self.turns < 1:
-            raise UsageError("no turn, no answer", seen=f"turns {self.turns}", do="give 1 or more")
+            raise UsageError(
+                "a conversation needs at least one turn",
+                seen=f"turns {self.turns}",
+                do="give 1 or more",
+            )
         if self.updates < 1:
             raise UsageError(
-                "no update, no training", seen=f"updates {self.updates}", do="give 1 or more"
+                "a batch needs at least one optimizer step",
+                seen=f"updates {self.updates}",
+                do="give 1 or more",
             )
 
     @property
     def folder(self) -> Path:
-        """Where the stage keeps its checkpoints and what comes of it."""
+        """The folder of the stage's checkpoints and results."""
         return Path(self.out) / self.stage
 
     @property
-    def told(self) -> dict[str, Any]:
-        """All that is told, as it may be stored: without a password."""
+    def storable(self) -> dict[str, Any]:
+        """All settings in the form in which they are stored, without passwords."""
         is_url = "://" in self.archive
         archive = without_password(self.archive) if is_url else self.archive
         return dataclasses.asdict(self) | {"archive": archive}
@@ -143,45 +237,46 @@ class Recipe:
 
 
 def _check_vllm(vllm: str, stage: str, model: str) -> None:
-    """See that it says where vLLM is, and that vLLM can open the model there.
+    """Check that ``vllm`` names a vLLM and that it can open the model.
 
     Raises:
-        UsageError: it cannot, or it is no place, or a URL that holds a secret.
+        UsageError: vLLM cannot open the model, or ``vllm`` is neither COLOCATE nor a URL, or it is
+            a URL that contains a secret.
     """
     if vllm == COLOCATE:
         if stage != "sft" and model.endswith(".gguf"):  # sft asks for no answers
             raise UsageError(
-                "vLLM opens no .gguf by its folder",
+                "vLLM cannot open a .gguf file for training",
                 seen=model,
-                do="train from a checkpoint's folder, such as that of sft",
+                do="train from a checkpoint's folder, such as the one that sft wrote",
             )
         return
     url = urlsplit(vllm)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise UsageError(
-            f'"{vllm}" is no vLLM', seen=vllm, do=f"write {COLOCATE}, or a server's URL"
+            f'"{vllm}" does not name a vLLM', seen=vllm, do=f"write {COLOCATE}, or a server's URL"
         )
     if url.username or url.password or url.query:
         raise UsageError(
-            "vLLM's URL holds a secret, and would be stored",
+            "the URL of vLLM contains a secret, and recipes are stored",
             seen=f"{url.scheme}://…@{url.hostname}",
-            do="name a server that asks for none",
+            do="name a server that needs no secret in its URL",
         )
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # arXiv 2507.14111: stage 2 rewards rightness, stage 3 contrasts two scored kernels.
+    # arXiv 2507.14111: stage 2 rewards correctness, stage 3 contrasts two scored kernels.
     "cuda-l1": {
         "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
         "contrastive": {"reward": "speed", "exemplars": 2, "smooth": True},
     },
-    # The same trainer, reward and budget, with prompts that show no kernels: what contrastive
-    # must be better than.
+    # The same trainer, reward and budget, with prompts that show no kernels: the baseline that
+    # contrastive training must beat.
     "plain": {
         "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
         "contrastive": {"reward": "speed", "exemplars": 0, "smooth": True},
     },
-    # arXiv 2507.05687: reinforcement by execution alone, no exemplars.
+    # arXiv 2507.05687: reinforcement by execution alone, without exemplars.
     "autotriton": {
         "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
         "contrastive": {"reward": "right", "exemplars": 0, "smooth": False},
@@ -189,20 +284,20 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def recipe(stage: str, preset: str = "cuda-l1", **told: Any) -> Recipe:
-    """A preset's recipe for a stage, with what was told over it (None: not told).
+def recipe(stage: str, preset: str = "cuda-l1", **settings: Any) -> Recipe:
+    """Return a preset's recipe for a stage; ``settings`` override it unless they are None.
 
     Raises:
-        UsageError: no such stage, preset or reward.
+        UsageError: there is no such stage, preset or reward.
     """
     if preset not in PRESETS:
         raise UsageError(f'no preset "{preset}"', seen=preset, do=nearest(preset, PRESETS))
-    given = {key: value for key, value in told.items() if value is not None}
+    given = {key: value for key, value in settings.items() if value is not None}
     return Recipe(stage=stage, **{**PRESETS[preset].get(stage, {}), **given})
 
 
 def require_same(wanted: Recipe, pairs: Sequence[Pair]) -> None:
-    """See that what the stage's folder was begun with, if it was, is the same.
+    """Check that the stage in the folder, if any, has the same recipe and dataset.
 
     Raises:
         UsageError: the folder holds a stage with another recipe or dataset, or a damaged one.
@@ -210,38 +305,38 @@ def require_same(wanted: Recipe, pairs: Sequence[Pair]) -> None:
     path = wanted.folder / FILE_NAME
     if not path.exists():
         return
-    told = _told(wanted, pairs)
-    first = {part.name: part.default for part in dataclasses.fields(Recipe)}
+    stored = _stored_form(wanted, pairs)
+    defaults = {part.name: part.default for part in dataclasses.fields(Recipe)}
     try:
-        # It may be of a version that had less to tell.
-        there = first | {DATASET: told[DATASET]} | json.loads(path.read_text())
+        # An earlier version may have written it, with fewer settings.
+        there = defaults | {DATASET: stored[DATASET]} | json.loads(path.read_text())
     except (ValueError, TypeError) as error:
         raise UsageError(
             f"{path} is damaged", seen=str(error), do="give --out another folder"
         ) from error
-    other = [k for k in told if k not in FREE and there.get(k) != told[k]]
+    other = [k for k in stored if k not in FREE and there.get(k) != stored[k]]
     if other:
-        seen = ", ".join(f"{k} {there.get(k)!r}, now {told[k]!r}" for k in other)
+        seen = ", ".join(f"{k} {there.get(k)!r}, now {stored[k]!r}" for k in other)
         raise UsageError(
-            f"{wanted.folder} holds a stage that was begun otherwise",
+            f"{wanted.folder} holds a stage that was begun with other options",
             seen=seen,
             do="give --out another folder, or the same options as before",
         )
 
 
 def keep(wanted: Recipe, pairs: Sequence[Pair]) -> None:
-    """Write what a stage is told to its folder."""
+    """Write a stage's recipe and the digest of its dataset to its folder."""
     path = wanted.folder / FILE_NAME
     wanted.folder.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.part")  # each of several processes writes it
-    partial.write_text(json.dumps(_told(wanted, pairs), indent=1) + "\n")
+    partial = path.with_suffix(f".{os.getpid()}.part")  # every process of the stage writes it
+    partial.write_text(json.dumps(_stored_form(wanted, pairs), indent=1) + "\n")
     partial.replace(path)
 
 
-def _told(recipe: Recipe, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """All that a stage is told, as JSON has it."""
+def _stored_form(recipe: Recipe, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return the recipe and the digest of the dataset as JSON values."""
     found = hashlib.blake2b(digest_size=8)
     for pair in pairs:
         found.update(f"{pair.task_digest} {pair.split} {pair.answer}\n".encode())
-    told = json.loads(json.dumps(recipe.told))
-    return told | {DATASET: found.hexdigest() if pairs else ""}
+    stored = json.loads(json.dumps(recipe.storable))
+    return stored | {DATASET: found.hexdigest() if pairs else ""}

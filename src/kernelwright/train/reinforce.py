@@ -1,7 +1,7 @@
-"""Reinforcement: TRL's GRPO with our prompts, which change, and the judge's reward.
+"""Reinforcement: TRL's GRPO with prompts that change during training and the judge's reward.
 
-The self-supervised stage and the contrastive one are this with two recipes: rewards of 0 and 1
-without exemplars, and rewards by speed with them.
+The self-supervised and the contrastive stage run this with two recipes: the first rewards
+correctness with 0 or 1 and shows no exemplars, the second rewards speed and shows exemplars.
 """
 
 from __future__ import annotations
@@ -15,23 +15,28 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
 from kernelwright.judge.machine.environment import resolve_threads
 from kernelwright.llm.chat import ends
-from kernelwright.train.court import Court
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Messages, Prompts
 from kernelwright.train.recipes import COLOCATE, Recipe
+from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.rollouts import Rollouts, prompt_ids
 from kernelwright.train.watch import Curve, Deadline, Sound
 
-UNBOUNDED = 1_000_000  # steps; the deadline ends the stage
+UNBOUNDED = 1_000_000
+"""Number of steps of a stage that its deadline ends; TRL requires a number."""
 
 
 def trainer(
-    recipe: Recipe, tasks: Sequence[Task], dialects: Sequence[str], court: Court, archive: Archive
+    recipe: Recipe,
+    tasks: Sequence[Task],
+    dialects: Sequence[str],
+    pool: RewardPool,
+    archive: Archive,
 ) -> Any:
-    """TRL's trainer, ready to run.
+    """Return TRL's trainer, ready to run.
 
     Raises:
-        UsageError: no such model, no tasks, or none whose prompt is short enough.
+        UsageError: there is no such model, or no task with a prompt that is short enough.
     """
     from datasets import Dataset
     from trl import GRPOTrainer
@@ -42,7 +47,7 @@ def trainer(
         return len(prompt_ids(tokenizer, messages)) <= recipe.max_prompt_tokens
 
     threads = resolve_threads(recipe.threads)
-    prompts = Prompts(archive, court.device, threads, recipe.exemplars, recipe.bare, fits)
+    prompts = Prompts(archive, pool.device, threads, recipe.exemplars, recipe.bare, fits)
     short = [t for t in tasks if fits(prompts.ask(t, dialects[0], recipe.seed).messages)]
     if not short:
         raise UsageError(
@@ -51,7 +56,7 @@ def trainer(
             f"{recipe.max_prompt_tokens} tokens",
             do="kernelwright dataset build and --dataset, or an --archive that holds tasks",
         )
-    rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, court, prompts)
+    rollouts = Rollouts(recipe, {t.digest: t for t in short}, dialects, pool, prompts)
     model = open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0)
     return GRPOTrainer(
         model=model,
@@ -69,16 +74,16 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
     from trl import GRPOConfig
 
     group = recipe.group * recipe.turns
-    # TRL takes as many tasks at a time as all processes together, or none.
+    # TRL needs the same number of tasks for every process.
     n_each = min(recipe.tasks, n_tasks // int(os.environ.get("WORLD_SIZE", "1")))
     if not n_each:
         raise UsageError(
-            "there are fewer tasks than processes that train",
+            "there are fewer tasks than training processes",
             seen=f"{n_tasks} tasks with a prompt that is short enough",
             do="start fewer processes, or give more tasks",
         )
     answers = n_each * group
-    # What the device holds at a time must divide what a step compares.
+    # The number of answers on the device at a time must divide the number that a step compares.
     batch = next(b for b in range(min(recipe.batch, answers), 0, -1) if answers % b == 0)
     return GRPOConfig(
         **settings(recipe),
@@ -97,10 +102,10 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
 
 
 def _vllm(recipe: Recipe, stops: Sequence[int]) -> dict[str, Any]:
-    """TRL's own settings for vLLM, where answers are to come from it."""
+    """Return TRL's settings for vLLM; empty if vLLM does not generate the answers."""
     if not recipe.vllm:
         return {}
-    told = {"use_vllm": True, "generation_kwargs": {"stop_token_ids": list(stops)}}
+    options = {"use_vllm": True, "generation_kwargs": {"stop_token_ids": list(stops)}}
     if recipe.vllm == COLOCATE:
-        return told | {"vllm_mode": "colocate"}
-    return told | {"vllm_mode": "server", "vllm_server_base_url": recipe.vllm}
+        return options | {"vllm_mode": "colocate"}
+    return options | {"vllm_mode": "server", "vllm_server_base_url": recipe.vllm}

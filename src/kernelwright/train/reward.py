@@ -1,15 +1,17 @@
-"""What a judged answer earns: pure functions of the judge's verdict, never of what a text says.
+"""Rewards of judged answers: pure functions of the judge's verdict, never of an answer's text.
 
-Ways to earn without a better kernel, and what shuts them:
+A policy could earn rewards without writing better kernels. The countermeasures are:
 
-- noise: speed counts by the lower end of its interval, and a jump is measured again (``jumps``);
-- one kernel offered until it is lucky: a text that has a verdict is not judged again (``court``);
-- handing back a kernel that the prompt showed: a copy earns as little as a wrong kernel. When it
-  earned a quarter, a model whose own answers were right was taught to copy within five steps;
-- calling the library: a kernel in the dialect must do the work, as the profile of the call shows;
-- a task whose output is constant or free of the inputs: speed earns nothing there;
-- cheating: less than a wrong kernel, so that trying costs;
-- a fault of the machine, or of the task: no reward at all, neither good nor bad.
+- Measurement noise: a speedup counts by the lower end of its interval, and a suspiciously large one
+  is measured twice (``jumps``).
+- Repeating one kernel until a measurement is lucky: a text with a verdict is not judged again
+  (``reward_pool``).
+- Returning a kernel that the prompt showed: a copy earns no more than a wrong kernel. When a copy
+  earned a quarter, a model whose own answers were correct learned to copy within five steps.
+- Calling the library: a kernel in the dialect must do the work, as the profile of the call shows.
+- A task whose output is constant or does not depend on the inputs: speed earns nothing there.
+- Cheating: it earns less than a wrong kernel, so that trying has a cost.
+- A fault of the machine or of the task: it earns no reward, neither a good nor a bad one.
 
 Source:
     Group-normalised and clipped rewards: CUDA-L1, arXiv 2507.14111, section on reward smoothing.
@@ -27,36 +29,43 @@ from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.outcome import Status
 
 REFUSED = {Status.TAMPERED: -1.0, Status.REJECTED: -0.5}
-"""What guards refuse: the second may be a mistake, the first is none."""
+"""Rewards of candidates that the judge's guards refused. A rejection may be an honest mistake;
+tampering is not."""
 WRONG = 0.0
 RIGHT = 2.0
 LIMIT = 1.5
-"""Of log speedups and of z-scores alike, on both sides: CUDA-L1. What is right earns at least
-RIGHT - LIMIT, more than a copy or anything wrong."""
+"""Bound on the absolute value of log speedups and of z-scores, as in CUDA-L1. A correct kernel
+earns at least RIGHT - LIMIT, more than a copy or a wrong kernel."""
 TELLING = 0.1
-"""Of a group's deviation: what is less is not blown up to it. Kernels that are all right, and as
-fast but for a hundredth, would pull as hard as right beside wrong."""
-JUMP = 1.5  # over the best before it, or over the library: so much is measured twice
+"""Smallest standard deviation that a group's rewards are divided by. Without it, a group of correct
+kernels whose speeds differ by a hundredth would train as strongly as correct against wrong."""
+JUMP = 1.5
+"""A speedup this many times the best so far, or the library's speed, is measured twice."""
 DISCOUNT = 0.4
-"""Of what comes a turn later: Kevin's, arXiv 2507.11948, where it did better than 0.8."""
+"""Discount of a reward for each turn that it comes later. Kevin, arXiv 2507.11948, where it did
+better than 0.8."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one answer."""
+    """The result of judging one answer."""
 
     evaluation: Evaluation | None
-    """None where it has no code that could be judged."""
+    """The verdict; None if the answer contains no code that can be judged."""
     is_copy: bool = False
-    """Whether it repeats a kernel that its conversation showed, layout and comments apart."""
+    """Whether the answer repeats a kernel that its conversation showed, ignoring layout and
+    comments."""
     again: Evaluation | None = None
-    """The second verdict, where the first was a jump."""
+    """The second verdict, if the first was implausibly good."""
     fault: TaskError | None = None
-    """Why its task cannot be run."""
+    """The reason why the task cannot be run."""
 
 
 def by_speed(judged: Judged) -> float | None:
-    """The default: the logarithm of the speedup's lower end, for what is right and its own."""
+    """Reward the logarithm of the speedup's lower end, for correct kernels of the policy's own.
+
+    This is the default reward.
+    """
     if _is_blameless(judged):
         return None
     found = judged.evaluation
@@ -72,12 +81,19 @@ def by_speed(judged: Judged) -> float | None:
 
 
 def by_rightness(judged: Judged) -> float | None:
-    """1 for a right kernel, 0 for everything else. AutoTriton's, and CUDA-L1's second stage's."""
+    """Reward a correct kernel with 1 and anything else with 0.
+
+    AutoTriton and the second stage of CUDA-L1 use this reward.
+    """
     return None if _is_blameless(judged) else float(_is_earned(judged))
 
 
 def by_milestone(judged: Judged) -> float | None:
-    """-1 not right, 1 right, 2 surely faster than eager, 3 than torch.compile too: CUDA Agent's."""
+    """Reward milestones, as CUDA Agent does.
+
+    The reward is -1 for a wrong kernel, 1 for a correct one, 2 if it is certainly faster than eager
+    and 3 if it is certainly faster than torch.compile as well.
+    """
     if _is_blameless(judged):
         return None
     if not _is_earned(judged):
@@ -94,10 +110,10 @@ REWARDS: dict[str, Callable[[Judged], float | None]] = {
 
 
 def find(name: str) -> Callable[[Judged], float | None]:
-    """The reward of this name.
+    """Return the reward function of this name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such reward.
     """
     if name not in REWARDS:
         raise UsageError(f'no reward "{name}"', seen=name, do=nearest(name, REWARDS))
@@ -105,10 +121,10 @@ def find(name: str) -> Callable[[Judged], float | None]:
 
 
 def smoothed(rewards: Sequence[float | None]) -> list[float | None]:
-    """The rewards of one group as z-scores, clipped: one lucky kernel does not drown the others.
+    """Return the rewards of one group as clipped z-scores, so that no single kernel dominates.
 
-    None stays None and counts for nothing. A group that earned alike gives zeros, and one that
-    earned nearly alike little more: ``TELLING``.
+    None stays None and does not count. Equal rewards give zeros, and nearly equal ones stay small
+    because of ``TELLING``.
     """
     known = [reward for reward in rewards if reward is not None]
     centre = statistics.fmean(known) if known else 0.0
@@ -117,8 +133,11 @@ def smoothed(rewards: Sequence[float | None]) -> list[float | None]:
 
 
 def returns(rewards: Sequence[float | None]) -> list[float | None]:
-    """What each turn of a conversation is worth: its own reward, and discounted those that came
-    after it. None stays None and adds nothing to others."""
+    """Return the discounted return of each turn of a conversation.
+
+    It is the turn's own reward plus the discounted rewards of later turns. None stays None and adds
+    nothing to other turns.
+    """
     found: list[float | None] = []
     later = 0.0
     for earned in reversed(rewards):
@@ -128,7 +147,7 @@ def returns(rewards: Sequence[float | None]) -> list[float | None]:
 
 
 def jumps(speedup: Ratio | None, best: float) -> bool:
-    """Whether a speedup is so far above the ``best`` so far that it must be measured again."""
+    """Whether a speedup exceeds the ``best`` so far by so much that it must be measured again."""
     return speedup is not None and speedup.low > JUMP * max(best, 1.0)
 
 
@@ -139,15 +158,17 @@ def _is_blameless(judged: Judged) -> bool:
 
 
 def _is_earned(judged: Judged) -> bool:
-    """Right, of its own making, and not a call of the library where that is known."""
+    """Whether the kernel is correct, is no copy, and is not known to call the library instead."""
     verdicts = [found for found in (judged.evaluation, judged.again) if found is not None]
     is_right = bool(verdicts) and all(found.passed for found in verdicts)
     return is_right and not judged.is_copy and all(found.is_own for found in verdicts)
 
 
 def _lowest(judged: Judged, baseline: str = "") -> float:
-    """The lower end against one baseline, or each verdict's strongest, the lowest of all verdicts;
-    0 where it was not timed."""
+    """Return the lowest lower end of the speedup over all verdicts; 0 if it was not timed.
+
+    The speedup is against ``baseline``, by default against the strongest one of each verdict.
+    """
     verdicts = (judged.evaluation, judged.again)
     timings = [found.timing for found in verdicts if found is not None and found.timing is not None]
     named = [(timing, baseline or timing.strongest) for timing in timings]

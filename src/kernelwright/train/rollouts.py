@@ -1,4 +1,4 @@
-"""Rollouts: a batch of conversations, judged while they are written, and what they earned."""
+"""Rollouts: batches of conversations, judged while they are generated, and their rewards."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from typing import Any
 from kernelwright.core.task import Task
 from kernelwright.llm.chat import chat_text
 from kernelwright.train import reward, sampling
-from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
 from kernelwright.train.prompts import Asked, Messages, Prompts
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.reward import Judged
-
-BARE = {"skip_special_tokens": True}  # as TRL decodes what it gives to rewards
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 
 
 @dataclass(frozen=True)
@@ -27,9 +25,11 @@ class Turn:
 
     asked: Asked
     prompt: list[int]
+    """Tokens of the prompt."""
     said: list[int]
+    """Tokens of the answer."""
     likely: list[float] | None
-    """How likely each token was to vLLM, where that wrote it."""
+    """Log probability of each token of the answer according to vLLM; None if vLLM is not used."""
     text: str
     judged: Judged
 
@@ -38,30 +38,30 @@ class Turn:
 class Rollouts:
     """Both hooks of TRL's trainer: ``sample`` is its rollout function, ``earn`` its reward.
 
-    An answer is built and checked as soon as it has come to its end, and timed when all are
-    written, or at once on a GPU on which no trainer works.
+    An answer is built and checked as soon as it is complete. It is timed when all answers are
+    complete, or at once if it runs on a GPU that no trainer uses.
 
-    A row of TRL's dataset holds a task's digest for a prompt; what is asked is made when it is
-    sampled, so that it shows what the archive holds by then. All conversations of a group begin
-    with the same. TRL takes any prompt for a row, so each turn has a row of its own, and the turns
-    of a conversation lie together.
+    The prompt column of TRL's dataset holds a task's digest. The actual prompt is made at sampling
+    time, so that it shows the archive's current content. All conversations of a group begin with
+    the same prompt. TRL accepts any prompt for a row, so each turn has its own row, and the turns
+    of a conversation are adjacent.
     """
 
     recipe: Recipe
     tasks: dict[str, Task]
     dialects: Sequence[str]
-    court: Court
+    pool: RewardPool
     prompts: Prompts
     _n_judged: int = 0
     _sampled_s: float = 0.0
     _waited_s: float = 0.0
     _began_s: float = field(default_factory=time.monotonic)
     _faulty: set[str] = field(default_factory=set)
-    """Tasks that cannot be run."""
+    """Digests of the tasks that cannot be run."""
 
     def sample(self, digests: list[str], trainer: Any) -> dict[str, Any]:
-        """The turns of these conversations, judged."""
-        self._n_judged, self._sampled_s, self._waited_s = self.court.n_judged, 0.0, 0.0
+        """Generate and judge the conversations; return one row for each turn."""
+        self._n_judged, self._sampled_s, self._waited_s = self.pool.n_judged, 0.0, 0.0
         batch = trainer.state.global_step // self.recipe.updates
         dialect = self.dialects[batch % len(self.dialects)]
         first = {
@@ -77,16 +77,16 @@ class Rollouts:
         return {
             "prompt_ids": [turn.prompt for turn in turns],
             "completion_ids": [turn.said for turn in turns],
-            "logprobs": None if None in likely else likely,  # then TRL computes what it needs
+            "logprobs": None if None in likely else likely,  # TRL computes them if None
             "judged": [turn.judged for turn in turns],
         }
 
     def earn(
         self, judged: list[Judged], log_metric: Callable[[str, float], None], **_: Any
     ) -> list[float | None]:
-        """The rewards of a batch of answers; None where the machine was to blame."""
+        """Return the rewards of a batch of answers; None where the machine was at fault."""
         earned = [reward.find(self.recipe.reward)(each) for each in judged]
-        self._tell(judged, earned, log_metric)
+        self._log(judged, earned, log_metric)
         n_turns, size = self.recipe.turns, self.recipe.group * self.recipe.turns
         for at in range(0, len(earned), n_turns):
             earned[at : at + n_turns] = reward.returns(earned[at : at + n_turns])
@@ -96,7 +96,7 @@ class Rollouts:
         return [each for group in groups for each in reward.smoothed(group)]
 
     def _turn(self, asked: Sequence[Asked], trainer: Any) -> list[Turn]:
-        """One answer to each prompt, written and judged."""
+        """Generate one answer to each prompt and judge it."""
         began = time.monotonic()
         tokenizer = trainer.processing_class
         read = {
@@ -105,54 +105,64 @@ class Rollouts:
         prompts = [read[each.messages] for each in asked]
         is_apart = self._is_apart(trainer.accelerator)
 
-        def answers(said: Mapping[int, list[int]]) -> list[Answer]:
-            texts = {number: tokenizer.decode(row, **BARE) for number, row in said.items()}
-            return [self._answer(asked[number], text) for number, text in texts.items()]
+        def answers(said: Mapping[int, list[int]]) -> list[PolicyAnswer]:
+            return [
+                # TRL too leaves out special tokens when it decodes answers for rewards.
+                self._answer(asked[number], tokenizer.decode(row, skip_special_tokens=True))
+                for number, row in said.items()
+            ]
 
         def begin(ended: Mapping[int, list[int]]) -> None:
-            self.court.begin(answers(ended), may_time=is_apart)
+            self.pool.begin(answers(ended), may_time=is_apart)
 
         n_alike = self.recipe.group if self.recipe.turns == 1 else 1
         said, likely = sampling.sample(trainer, prompts, begin, n_alike=n_alike)
-        trainer.accelerator.wait_for_everyone()  # another process may write on the court's device
+        # Another process may still generate on the device that this pool judges on.
+        trainer.accelerator.wait_for_everyone()
         self._sampled_s += time.monotonic() - began
         began = time.monotonic()
-        told = answers(dict(enumerate(said)))
-        judged = self.court.judge(told)
-        self._warn(told, judged)
-        trainer.accelerator.wait_for_everyone()  # another process may time on this one's
+        answered = answers(dict(enumerate(said)))
+        judged = self.pool.judge(answered)
+        self._warn(answered, judged)
+        # Another process may still time candidates on the device that this process generates on.
+        trainer.accelerator.wait_for_everyone()
         self._waited_s += time.monotonic() - began
         how_likely = likely or [None] * len(said)
-        texts = [answer.text for answer in told]
+        texts = [answer.text for answer in answered]
         rows = zip(asked, prompts, said, how_likely, texts, judged, strict=True)
         return [Turn(*row) for row in rows]
 
-    def _warn(self, told: Sequence[Answer], judged: Sequence[Judged]) -> None:
-        """Say once of each task that it cannot be run: its answers earn nothing."""
-        for answer, each in zip(told, judged, strict=True):
+    def _warn(self, answers: Sequence[PolicyAnswer], judged: Sequence[Judged]) -> None:
+        """Warn once about each task that cannot be run: its answers earn no reward."""
+        for answer, each in zip(answers, judged, strict=True):
             if each.fault is not None and answer.task.digest not in self._faulty:
                 self._faulty.add(answer.task.digest)
                 warnings.warn(f"{answer.task.name} cannot be run: {each.fault}", stacklevel=2)
 
-    def _answer(self, asked: Asked, text: str) -> Answer:
-        return Answer(
-            asked.task, asked.dialect, text, asked.exemplars, asked.earlier, asked.parent,
-            self.recipe.model,
-        )  # fmt: skip
+    def _answer(self, asked: Asked, text: str) -> PolicyAnswer:
+        return PolicyAnswer(
+            asked.task,
+            asked.dialect,
+            text,
+            exemplars=asked.exemplars,
+            earlier=asked.earlier,
+            parent=asked.parent,
+            model=self.recipe.model,
+        )
 
     def _is_apart(self, accelerator: Any) -> bool:
-        """Whether candidates run on a GPU on which no trainer works; a CPU's cores are shared."""
-        n, own, device = accelerator.num_processes, accelerator.device, self.court.device
+        """Whether candidates run on a GPU that no trainer uses. A CPU is always shared."""
+        n, own, device = accelerator.num_processes, accelerator.device, self.pool.device
         taken = [own.index or 0] if n == 1 else range(n)
         return device.kind != "cpu" and (own.type == "cpu" or device.index not in taken)
 
-    def _tell(
+    def _log(
         self,
         judged: Sequence[Judged],
         earned: Sequence[float | None],
         log_metric: Callable[[str, float], None],
     ) -> None:
-        """The batch's curve: shares of all answers, what they earned, and where time went."""
+        """Log the batch's metrics: shares of all answers, rewards, and the use of time."""
         found = [each.evaluation for each in judged]
         n, n_turns = len(judged), self.recipe.turns
         lows = [f.speedup.low for f in found if f is not None and f.speedup is not None]
@@ -167,7 +177,7 @@ class Rollouts:
         log_metric("share/cheats", len(refused) / n)
         log_metric("share/copies", sum(each.is_copy for each in judged) / n)
         log_metric("earned", statistics.fmean([e for e in earned if e is not None] or [0.0]))
-        n_judged, spent_s = self.court.n_judged - self._n_judged, self._sampled_s + self._waited_s
+        n_judged, spent_s = self.pool.n_judged - self._n_judged, self._sampled_s + self._waited_s
         log_metric("judge/candidates", n_judged)
         log_metric("judge/candidates_per_s", n_judged / max(spent_s, 1e-9))
         since_s = time.monotonic() - self._began_s
@@ -177,5 +187,5 @@ class Rollouts:
 
 
 def prompt_ids(tokenizer: Any, messages: Messages) -> list[int]:
-    """A prompt's tokens, as in sft."""
+    """Return a prompt's tokens, tokenised as in sft."""
     return tokenizer(chat_text(tokenizer, messages), add_special_tokens=False)["input_ids"]

@@ -1,4 +1,4 @@
-"""Answers of the model as it is at this step, in one batch, by this process or by vLLM."""
+"""Sampling of answers from the current model, in one batch, by this process or by vLLM."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ def sample(
     *,
     n_alike: int,
 ) -> tuple[list[list[int]], list[list[float]] | None]:
-    """The tokens of one answer to each prompt, up to and with its end; from vLLM also how likely
-    each token was to it, by which TRL corrects for what the two models compute differently.
+    """Return the tokens of one answer to each prompt, including the end token.
 
-    ``on_look`` is told of answers that end before others do, again and again; by vLLM never.
-    ``n_alike`` prompts that lie together are the same, of which its server reads one.
+    vLLM also returns each token's log probability, with which TRL corrects for numerical
+    differences between the two implementations of the model.
+
+    ``on_look`` is called repeatedly with answers that end before others do, but never with vLLM.
+    Every ``n_alike`` adjacent prompts are equal; a vLLM server reads one of them.
     """
-    if trainer.use_vllm:  # it has this step's weights: TRL brings them before it asks for answers
-        told = {"images": None, "num_generations": n_alike}
-        _, written, likely, _ = trainer.vllm_generation.generate(prompts=prompts, **told)
+    if trainer.use_vllm:  # TRL sends this step's weights to vLLM before it asks for answers
+        _, written, likely, _ = trainer.vllm_generation.generate(
+            prompts=prompts, images=None, num_generations=n_alike
+        )
         return written, [[place[0] for place in row] for row in likely]
     return _own(trainer, prompts, on_look), None
 
@@ -38,16 +41,16 @@ def _own(
     tokenizer = trainer.processing_class
     read = tokenizer.pad({"input_ids": prompts}, padding_side="left", return_tensors="pt")
     read = read.to(trainer.accelerator.device)
-    told = trainer.generation_config
-    draw = decode.Draw(told.temperature, n_top=told.top_k or 0, top_p=told.top_p)
+    config = trainer.generation_config
+    draw = decode.Sampling(config.temperature, n_top=config.top_k or 0, top_p=config.top_p)
     with (
         unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model,
         merged(model),
     ):
-        model.eval()  # with dropout it would answer worse than it is
+        model.eval()  # dropout would make the answers worse
         stops = ends(tokenizer, model)
         written = decode.write(
-            model, read, limit=told.max_new_tokens, draw=draw, stops=stops, on_look=on_look
+            model, read, limit=config.max_new_tokens, draw=draw, stops=stops, on_look=on_look
         )
         model.train()
     return written
@@ -55,10 +58,10 @@ def _own(
 
 @contextlib.contextmanager
 def merged(model: Any) -> Iterator[None]:
-    """The adapter inside the weights for a while: one product a layer instead of three.
+    """Merge the adapter into the weights for a while: one matrix product a layer instead of three.
 
-    The weights are put back from a copy, since taking the adapter out again would round them a
-    little more at every step.
+    The weights are restored from a copy, since subtracting the adapter again would add a rounding
+    error at every step.
     """
     if not hasattr(model, "merge_adapter"):
         yield

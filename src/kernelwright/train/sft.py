@@ -1,4 +1,4 @@
-"""Supervised fine-tuning: the answers of right kernels, given the prompts that ask for them."""
+"""Supervised fine-tuning on correct kernels as answers to the prompts that ask for them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PASSED = "passed"
 def lessons(
     pairs: Sequence[Pair], dialects: Sequence[str]
 ) -> list[tuple[tuple[tuple[str, str], ...], str]]:
-    """(messages, answer) of the pairs to learn from: right kernels of the train split.
+    """Return (messages, answer) for each correct kernel of the train split.
 
     Raises:
-        UsageError: there are none.
+        UsageError: the dataset has no such pair.
     """
     found = [
         (pair.prompt, pair.answer)
@@ -34,7 +34,7 @@ def lessons(
     if not found:
         raise UsageError(
             "the dataset has nothing to learn from",
-            seen=f"{len(pairs)} pairs, none of a right kernel for training"
+            seen=f"{len(pairs)} pairs, none of them a correct kernel of the train split"
             + (f" in {', '.join(dialects)}" if dialects else ""),
             do="kernelwright dataset build, or other --dialect",
         )
@@ -44,7 +44,7 @@ def lessons(
 def tokens(
     tokenizer: Any, messages: Sequence[tuple[str, str]], answer: str
 ) -> dict[str, list[int]]:
-    """One example, tokenised as the policy will be asked; only the answer is learned."""
+    """Tokenise one example as the policy's prompts are; only the answer contributes to the loss."""
     prompt = tokenizer(chat_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
     said = tokenizer(answer.strip() + "\n", add_special_tokens=False)["input_ids"]
     said = [*said, turn_end(tokenizer)]
@@ -52,12 +52,13 @@ def tokens(
 
 
 def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> Any:
-    """TRL's trainer, ready to run.
+    """Return TRL's trainer, ready to run.
 
-    An example that is too long is left out, since half a kernel teaches to stop halfway.
+    Examples that are too long are left out, since half a kernel would teach the model to stop
+    halfway.
 
     Raises:
-        UsageError: no such model, or nothing to learn from.
+        UsageError: there is no such model, or nothing to learn from.
     """
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
@@ -73,7 +74,7 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
             seen=f"the shortest has {min(len(e['input_ids']) for e in examples)} tokens",
             do=f"give more than --max-tokens {recipe.max_tokens}",
         )
-    told = SFTConfig(
+    config = SFTConfig(
         **settings(recipe),
         per_device_train_batch_size=recipe.batch,
         num_train_epochs=recipe.epochs,
@@ -87,7 +88,7 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
     )
     return SFTTrainer(
         model=open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0),
-        args=alone(told),
+        args=alone(config),
         train_dataset=Dataset.from_list(fitting),
         processing_class=tokenizer,
         peft_config=adapter(recipe),

@@ -1,4 +1,4 @@
-"""One stage from its recipe to its checkpoint; what was begun goes on."""
+"""One training stage, from its recipe to its checkpoint; an interrupted stage is resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ORIGIN = "dataset"
 
 
 def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
-    """Train, and write the checkpoint where the stage came to its end."""
+    """Train, and write the checkpoint if the stage is complete."""
     model.need_packages(recipe)
     require_same(recipe, pairs)
     from kernelwright.train.watch import read_curve
@@ -36,7 +36,7 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
         return Trained(done, last_step(curve), curve)
     with ExitStack() as stack:
         trainer = _trainer(recipe, pairs, stack)
-        keep(recipe, pairs)  # not before: what cannot be trained may be told otherwise
+        keep(recipe, pairs)  # not earlier: a recipe that cannot be trained may still be changed
         _train(trainer, recipe)
         n_steps = trainer.state.global_step
         is_whole = not recipe.steps or n_steps >= recipe.steps
@@ -44,42 +44,45 @@ def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
             tokenizer = trainer.processing_class
             bare = trainer.accelerator.unwrap_model(trainer.model)
             model.write(bare, tokenizer, done, recipe.folder / "adapter")
-        trainer.accelerator.wait_for_everyone()  # the checkpoint is there for all of them
+        trainer.accelerator.wait_for_everyone()  # no process goes on before the checkpoint exists
     return Trained(done if is_whole else None, n_steps, read_curve(recipe.folder))
 
 
 def _train(trainer: Any, recipe: Recipe) -> None:
-    """Train from the last checkpoint, where there is one.
+    """Train from the last checkpoint, if there is one.
 
     Raises:
-        DeviceError: the GPU has too little memory for it.
+        DeviceError: the GPU has too little memory.
     """
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    # Without cuDNN's, whose backward pass gives NaN on an H100 or H200 where masked sequences have
-    # 64 tokens more than a multiple of 128: pytorch/pytorch issue 196678, torch 2.11 and later.
+    # cuDNN's attention is excluded: its backward pass gives NaN on an H100 or H200 if masked
+    # sequences have 64 tokens more than a multiple of 128 (pytorch/pytorch issue 196678, torch 2.11
+    # and later).
     sound = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
     try:
         with sdpa_kernel(sound):
             trainer.train(resume_from_checkpoint=_last_checkpoint(recipe))
     except torch.OutOfMemoryError as error:
-        less = "" if recipe.recompute else "leave out --no-recompute, which goes on from here, or "
+        less = "" if recipe.recompute else "leave out --no-recompute, which resumes from here, or "
         raise DeviceError(
-            "the GPU has too little memory to train so",
+            "the GPU has too little memory for this recipe",
             seen=str(error).partition(" Including")[0],
-            do=f"{less}give another --out a smaller --batch or --max-tokens",
+            do=f"{less}give a smaller --batch or --max-tokens with another --out",
         ) from error
 
 
 def last_step(curve: Sequence[Mapping[str, Any]]) -> int:
-    """The step of the last line of a curve; 0 where there is none."""
+    """Return the last step of a curve; 0 if it is empty."""
     return max((line["step"] for line in curve), default=0)
 
 
 def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
-    """The tasks of the train split, each once; without pairs those of the archive, but for what a
-    checkpoint was examined on."""
+    """Return the tasks of the train split, each once.
+
+    Without pairs the tasks are the archive's, except those that a checkpoint was examined on.
+    """
     if not pairs:
         return [task for task in archive.tasks() if not archive.is_examined(task.digest)]
     found = {p.task_digest: p for p in pairs if p.split == TRAIN}
@@ -88,28 +91,32 @@ def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
 
 def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     from kernelwright.train import reinforce, sft
-    from kernelwright.train.court import Court
+    from kernelwright.train.reward_pool import RewardPool
 
     archive = stack.enter_context(Archive(recipe.archive)) if recipe.archive else None
     if recipe.stage == "sft":
         return sft.trainer(recipe, pairs, archive)
     if archive is None:
-        raise UsageError("verdicts must be kept", seen="no archive", do="name an archive")
+        raise UsageError(
+            "reinforcement needs an archive for its verdicts",
+            seen="no archive",
+            do="give --archive",
+        )
     device = resolve(Device.parse(recipe.device))
     usable = _dialects(recipe, device)
-    told = Settings(
+    settings = Settings(
         device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed
     )
-    court = stack.enter_context(Court(told, device, jobs=recipe.jobs))
+    pool = stack.enter_context(RewardPool(settings, device, jobs=recipe.jobs))
     tasks = tasks_of(pairs, archive)
-    return reinforce.trainer(recipe, tasks, usable, court, archive)
+    return reinforce.trainer(recipe, tasks, usable, pool, archive)
 
 
 def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:
-    """Those asked for, or all but the library's own that can run and be timed on the device.
+    """Return the recipe's dialects, or by default all but torch that can be timed on the device.
 
     Raises:
-        UsageError: none can, or there is no such dialect.
+        UsageError: a dialect of the recipe, or every dialect, cannot be used on the device.
     """
     names = recipe.dialects or [n for n in plugins.names(DIALECTS) if n != "torch"]
     found = [plugins.find(DIALECTS, name) for name in names]
@@ -129,7 +136,7 @@ def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:
 
 
 def _last_checkpoint(recipe: Recipe) -> str | None:
-    """The newest that is whole: the trainer may have been killed while it wrote a newer one."""
+    """Return the newest complete checkpoint; the trainer may have been killed while writing one."""
     states = (recipe.folder / "checkpoints").glob("checkpoint-*/trainer_state.json")
     whole = [state.parent for state in states if _is_whole(state)]
     newest = max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)
@@ -137,7 +144,7 @@ def _last_checkpoint(recipe: Recipe) -> str | None:
 
 
 def _is_whole(state: Path) -> bool:
-    """Whether a checkpoint is, of which this file is written last."""
+    """Whether a checkpoint is complete: its state file is written last."""
     try:
         return bool(json.loads(state.read_text()))
     except ValueError:

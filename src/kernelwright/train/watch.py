@@ -1,4 +1,4 @@
-"""What watches the trainer: a deadline, and the curve that a stage leaves behind."""
+"""Callbacks of the trainer: a deadline, a guard against bad gradients, and the training curve."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ CURVE = "curve.jsonl"
 USED = "time/used_s"
 SKIPPED = "steps/skipped"
 MOST_UNSOUND = 10
-LOGGED = ("loss", "earned")  # by every step; what is logged at the end of all is none
+"""Number of consecutive steps without a finite gradient after which training is stopped."""
+LOGGED = ("loss", "earned")
+"""Metrics that every step logs one of; the summary at the end of training logs neither."""
 
 
 class Deadline(TrainerCallback):
-    """Stops after the step in which the budget ended, and saves.
+    """Stops and saves after the step in which the budget ends.
 
-    The budget of a stage that has a number of steps is of one run: the same command goes on. That
-    of another stage is of all its runs together, and ends it. So its learning rate falls with time
-    where that is ahead of the steps: what is cut ends with a small rate as well.
+    For a stage with a given number of steps the budget applies to each run, and the same command
+    resumes the stage. For any other stage it applies to all runs together and ends the stage. In
+    that case the learning rate follows the elapsed time wherever that is ahead of the steps, so
+    that a stage cut short by time ends with a small rate too.
     """
 
     def __init__(self, recipe: Recipe) -> None:
         self._budget_s, self._ends_stage = recipe.budget_s, not recipe.steps
         self._began_s = time.monotonic()
         self.share = 0.0
-        """Of the budget, that is used up; the same in all processes."""
+        """Share of the budget that is used up; the same in all processes."""
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **_: Any
@@ -43,7 +46,7 @@ class Deadline(TrainerCallback):
         used_s = max((line.get(USED, 0.0) for line in state.log_history), default=0.0)
         self._began_s -= used_s
         if not self._ends_stage:
-            self._budget_s += used_s  # it is of this run
+            self._budget_s += used_s  # the budget is for this run alone
             return
         self._look()
         rules = lr_scheduler.lr_lambdas
@@ -58,23 +61,23 @@ class Deadline(TrainerCallback):
         state.log_history[-1][USED] = logs[USED] = round(time.monotonic() - self._began_s, 3)
 
     def _look(self) -> None:
-        """Look at the first process's clock: if one stopped, the others would wait for it."""
+        """Read the first process's clock: if one process stopped alone, the others would hang."""
         shares = [(time.monotonic() - self._began_s) / self._budget_s]
         self.share = broadcast_object_list(shares)[0]
 
     def _falling(self, rule: Callable[[float], float], n_steps: int) -> Callable[[float], float]:
-        # The lower of two, so that what is late warms up as well.
+        # The lower of the two rates, so that a late start keeps its warm-up.
         return lambda step: min(rule(step), rule(max(step, self.share * n_steps)))
 
 
 class Sound(TrainerCallback):
-    """Skips a step whose gradient is not finite: one such step makes every weight NaN, for good.
+    """Skips a step whose gradient is not finite, since one such step makes every weight NaN.
 
-    Seen with cuDNN's attention, for batches of some lengths (see ``stage``): the loss was 0 ever
-    after.
+    This was seen with cuDNN's attention for batches of some lengths (see ``stage``); the loss was 0
+    from then on.
 
     Raises:
-        DeviceError: MOST_UNSOUND steps in a row were.
+        DeviceError: MOST_UNSOUND steps in a row had no finite gradient.
     """
 
     def __init__(self) -> None:
@@ -84,20 +87,20 @@ class Sound(TrainerCallback):
     def on_pre_optimizer_step(
         self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        # Processes have the same gradients by now, so all of them skip it.
+        # All processes have the same gradients at this point, so all of them skip the step.
         taught = [weight for weight in model.parameters() if weight.grad is not None]
         if math.isfinite(float(sum(weight.grad.float().sum() for weight in taught))):
             self._in_a_row = 0
             return
         for weight in taught:
-            weight.grad = None  # which optimizers pass over, with their momenta
+            weight.grad = None  # optimizers skip such weights and leave their momenta alone
         self.n_skipped += 1
         self._in_a_row += 1
         if self._in_a_row >= MOST_UNSOUND:
             raise DeviceError(
-                "the training has come to no finite gradient any more",
+                "training no longer produces finite gradients",
                 seen=f"{self._in_a_row} steps in a row, the last is step {state.global_step}",
-                do="give a smaller --learning-rate; the same command goes on from the checkpoint",
+                do="give a smaller --learning-rate; the same command resumes from the checkpoint",
             )
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
@@ -105,10 +108,10 @@ class Sound(TrainerCallback):
 
 
 class Curve(TrainerCallback):
-    """Writes what was logged, a line for each step, whenever a checkpoint is: they agree.
+    """Writes the logged metrics, one line a step, with every checkpoint, so that the two agree.
 
-    The archive has each step at once; one that is done again after a kill is there twice, and the
-    last counts.
+    The archive gets each step at once. A step that is repeated after a kill is in the archive
+    twice, and the last one counts.
     """
 
     def __init__(self, recipe: Recipe, archive: Archive | None) -> None:
@@ -120,7 +123,7 @@ class Curve(TrainerCallback):
         is_step = any(name in facts for name in LOGGED)
         if is_step and state.is_world_process_zero and self._archive is not None:
             stage = str(self._recipe.folder.resolve())
-            self._archive.add_step(Step(stage, state.global_step, self._recipe.told, facts))
+            self._archive.add_step(Step(stage, state.global_step, self._recipe.storable, facts))
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._write(state)
@@ -140,6 +143,6 @@ def _is_finite(value: Any) -> bool:
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The logged steps of a stage, oldest first; empty where none was saved yet."""
+    """Return the logged steps of a stage, oldest first; empty if none was saved yet."""
     path = folder / CURVE
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,1 +1,1 @@
-"""Work in several processes, one for each slot of a CPU or for each GPU."""
+"""Worker processes, and the GPUs and CPU cores that each of them has to itself."""

@@ -1,7 +1,6 @@
-"""One piece of work in a process of its own: what it breaks is broken for it alone, and its memory
-comes back.
+"""Runs one piece of work in its own process, so that a crash is contained and memory is released.
 
-Such processes are forked from one that has imported what they need, and used no device.
+The processes are forked from one that has imported the modules they need and has used no device.
 """
 
 from __future__ import annotations
@@ -16,49 +15,56 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.judge import Nursery
-from kernelwright.workers.lanes import WHOLE, Lane
+from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
-CLOSING_S = 30.0  # work that is told to stop begins nothing else, but writes what it has
-ASKED_S = 8.0  # and is told again: an interrupt in the midst of imports can get lost
+CLOSING_S = 30.0
+"""Seconds that interrupted work has to write its results before it is killed."""
+ASKED_S = 8.0
+"""Seconds between interrupts: an interrupt that arrives during imports can get lost."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How the work ended: with a value, or with one of the others."""
+    """How the work ended: with a value, or with one of the other fields set."""
 
     value: Any = None
     error: KernelwrightError | None = None
-    """What it raised."""
+    """The error that the work raised."""
     died: str = ""
-    """What was seen of the end of a process that said nothing, or of an exception of no kind that
-    the work raises by contract."""
+    """A description of the end of a process that returned nothing, or of an unexpected
+    exception."""
     is_late: bool = False
-    """Whether it was stopped at its limit."""
+    """Whether the work was stopped at its time limit."""
     is_interrupted: bool = False
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C ended the work."""
 
 
 def in_process(
-    work: Callable[..., Any], *, nursery: Nursery, lane: Lane = WHOLE,
-    on_step: Callable[[Any], None] | None = None, limit_s: float | None = None,
+    work: Callable[..., Any],
+    *,
+    nursery: Nursery,
+    slot: WorkerSlot = WHOLE_MACHINE,
+    on_step: Callable[[Any], None] | None = None,
+    limit_s: float | None = None,
     preload: Sequence[str] = (),
-) -> Ending:  # fmt: skip
-    """How ``work(nursery=...)`` ends in a process that has the lane and nothing else.
+) -> Ending:
+    """Run ``work(nursery=...)`` in a process that has only the slot's GPU and cores.
 
-    With ``on_step`` the work is given an ``on_step`` too, and what it says there is said here. Work
-    that takes longer than ``limit_s`` is interrupted as by Ctrl-C, and so is work that nobody waits
-    for any more. ``preload``: modules that the process it is forked from imports first.
+    With ``on_step`` the work gets an ``on_step`` argument too, and its calls are forwarded to this
+    process. The work is interrupted as by Ctrl-C if it takes longer than ``limit_s``, or if this
+    process exits. ``preload`` names modules that the parent of the fork imports first.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, *preload])
     ours, theirs = context.Pipe(duplex=False)
     with contextlib.closing(nursery.branch()) as branch:
-        arguments = (work, branch, lane, theirs, on_step is not None)
+        arguments = (work, branch, slot, theirs, on_step is not None)
         process = context.Process(target=_work, args=arguments)
         process.start()
     theirs.close()
@@ -77,7 +83,7 @@ def in_process(
 def _listen(
     ours: Connection, on_step: Callable[[Any], None] | None, limit_s: float | None
 ) -> Ending | None:
-    """What the process says last; None where it has not by then."""
+    """Forward steps until the process sends its ending; None if the time limit comes first."""
     end = None if limit_s is None else time.monotonic() + limit_s
     while ours.poll(None if end is None else max(0.0, end - time.monotonic())):
         said = ours.recv()
@@ -97,22 +103,22 @@ def _stopped(process: Any) -> Ending:
 
 
 def _work(
-    work: Callable[..., Any], nursery: Nursery, lane: Lane, answer: Connection, tells: bool
+    work: Callable[..., Any], nursery: Nursery, slot: WorkerSlot, answer: Connection, tells: bool
 ) -> None:
-    """The child: work, with steps if they are wanted, and answer with its ending."""
-    lane.enter()
-    # Its parent stops it by this, also where a shell in the background had it ignored.
+    """Run the work in the child process, forward its steps if wanted, and send its ending."""
+    slot.enter()
+    # The parent interrupts this process even if a background shell made SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with, args=(answer,), daemon=True).start()
-    how = {"on_step": answer.send} if tells else {}
-    with contextlib.suppress(BrokenPipeError):  # nobody waits any more
+    with contextlib.suppress(BrokenPipeError):  # the parent has gone
         try:
-            answer.send(Ending(work(nursery=nursery, **how)))
+            called = partial(work, on_step=answer.send) if tells else work
+            answer.send(Ending(called(nursery=nursery)))
         except KernelwrightError as error:
             answer.send(Ending(error=error))
         except BrokenPipeError:
             raise
-        except Exception as error:  # a driver may fail anywhere; this is the process's edge
+        except Exception as error:  # the edge of the process: a driver may fail anywhere
             traceback.print_exc()
             answer.send(Ending(died=f"{type(error).__name__}: {error}"[:300]))
         except KeyboardInterrupt:
@@ -120,8 +126,8 @@ def _work(
 
 
 def _end_with(answer: Connection) -> None:
-    """Interrupt this process when whoever waits for the answer has gone."""
+    """Interrupt this process when the parent closes its end of the pipe."""
     watched = select.poll()
-    watched.register(answer.fileno(), 0)  # which tells of a closed end all the same
+    watched.register(answer.fileno(), 0)  # an empty mask still reports a closed end
     watched.poll()
     os.kill(os.getpid(), signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Work on several things at a time, each in a process that a thread here waits for."""
+"""Works on several items at a time; a thread waits for the process that works on each item."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ Result = TypeVar("Result")
 
 
 def side_by_side(
-    work: Callable[[Item], Result], items: Iterable[Item], *, jobs: int,
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    jobs: int,
     on_done: Callable[[Result], None] = lambda result: None,
-) -> list[Result | None]:  # fmt: skip
-    """The results in the order of ``items``, ``jobs`` of them made at a time.
+) -> list[Result | None]:
+    """Run ``work`` on all items, ``jobs`` at a time, and return the results in the items' order.
 
-    Ctrl-C begins no more: None stands for what was not begun. Processes that ``work`` waits for are
-    in the same group and have had it too, so what they were at ends early by itself.
+    After Ctrl-C no further item is begun; the result of an item that was not begun is None. The
+    processes that ``work`` waits for are in the same process group and are interrupted too, so they
+    end early by themselves.
     """
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(work, item) for item in items]

@@ -1,4 +1,4 @@
-"""Folders of candidates before the real judge: resumed, and never ended by one bad file."""
+"""Batch judging with the real judge resumes, and a bad file does not end it."""
 
 from pathlib import PurePath
 
@@ -10,7 +10,7 @@ from kernelwright.batch import assign, judge_all, judge_suite, read_folder
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.workers.lanes import WHOLE
+from kernelwright.workers.slots import WHOLE_MACHINE
 
 FILES = {
     "right.py": RIGHT,
@@ -38,15 +38,15 @@ def folder(tmp_path):
     return made
 
 
-def statuses(docket):
-    return {PurePath(c.name).name: c.evaluation.status.value for c in docket.cases if c.evaluation}
+def statuses(batch):
+    return {PurePath(c.name).name: c.evaluation.status.value for c in batch.files if c.evaluation}
 
 
 def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
-    cases = read_folder(folder, entry="ModelNew")
+    files = read_folder(folder, entry="ModelNew")
     steps = []
-    docket = judge_all(RELU, cases, settings=settings, on_step=steps.append)
-    assert statuses(docket) == {
+    batch = judge_all(RELU, files, settings=settings, on_step=steps.append)
+    assert statuses(batch) == {
         "right.py": "passed",
         "same.py": "passed",
         "wrong.py": "wrong_values",
@@ -54,14 +54,14 @@ def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
         "dead.py": "runtime_error",
         "absent.py": "build_error",
     }
-    assert [c.name for c in docket.cases if c.error] == ["binary.py"]
+    assert [c.name for c in batch.files if c.error] == ["binary.py"]
     assert len(steps) == 5 and steps[-1].n_all == 7  # same.py is right.py, binary.py is nothing
-    again = judge_all(RELU, cases, settings=settings, on_step=steps.append)
-    assert statuses(again) == statuses(docket) and len(steps) == 5
+    again = judge_all(RELU, files, settings=settings, on_step=steps.append)
+    assert statuses(again) == statuses(batch) and len(steps) == 5
 
 
-def test_what_was_stopped_goes_on_where_it_was(folder, settings):
-    cases = [
+def test_an_interrupted_batch_resumes(folder, settings):
+    files = [
         c for c in read_folder(folder, entry="ModelNew") if c.name in ("absent.py", "syntax.py")
     ]
     judged = []
@@ -71,18 +71,18 @@ def test_what_was_stopped_goes_on_where_it_was(folder, settings):
             raise KeyboardInterrupt
         judged.append(step.doing)
 
-    docket = judge_all(RELU, cases, settings=settings, on_step=stop_at_the_second)
-    assert docket.interrupted and [c.is_settled for c in docket.cases] == [True, False]
+    batch = judge_all(RELU, files, settings=settings, on_step=stop_at_the_second)
+    assert batch.interrupted and [c.is_settled for c in batch.files] == [True, False]
     with Archive(settings.archive) as archive:
         ((proposal, _),) = archive.history(RELU.digest)
         assert proposal.proposer == "file" and proposal.note == "absent.py"
         assert archive.runs()[0].finished_at is None
-    docket = judge_all(RELU, cases, settings=settings, on_step=lambda s: judged.append(s.doing))
-    assert judged == ["absent.py", "syntax.py"] and not docket.interrupted
-    assert all(c.is_settled for c in docket.cases)
+    batch = judge_all(RELU, files, settings=settings, on_step=lambda s: judged.append(s.doing))
+    assert judged == ["absent.py", "syntax.py"] and not batch.interrupted
+    assert all(c.is_settled for c in batch.files)
 
 
-def test_a_task_that_breaks_takes_no_other_with_it(tmp_path, settings):
+def test_a_broken_task_does_not_affect_other_tasks(tmp_path, settings):
     texts = {
         "1_Relu": TASK,
         "2_Raises": TASK + "\nraise RuntimeError('no such data')",
@@ -97,8 +97,8 @@ def test_a_task_that_breaks_takes_no_other_with_it(tmp_path, settings):
     groups, _ = assign(read_folder(tmp_path, entry="ModelNew"), entries)
     steps = []
     first, second, third = judge_suite(
-        groups, settings=settings, lanes=[WHOLE] * 3, on_step=steps.append
+        groups, settings=settings, slots=[WHOLE_MACHINE] * 3, on_step=steps.append
     )
     assert statuses(first) == {"1_mine.py": "build_error"} and steps[0].doing == "1_mine.py"
-    assert "no such data" in second.cases[0].error.seen + second.cases[0].error.what
-    assert "died" in third.cases[0].error.what and "3" in third.cases[0].error.seen
+    assert "no such data" in second.files[0].error.seen + second.files[0].error.what
+    assert "died" in third.files[0].error.what and "3" in third.files[0].error.seen

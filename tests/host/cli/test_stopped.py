@@ -60,7 +60,7 @@ def test_what_a_killed_judge_left_is_swept_by_the_next(judging, folder, kernelwr
 
 
 def test_ctrl_c_while_the_tasks_file_makes_a_class_exits_with_a_code(folder):
-    """In the midst of an ``exec`` of text, as dataclasses use, Python notes it and dies of it."""
+    """A signal inside an ``exec`` of text, as dataclasses use it, would end Python."""
     heeds = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # also in the background
     stops = "exec('os.kill(os.getpid(), signal.SIGINT)\\nwhile True: pass')"
     text = f"import os, signal\n{heeds}\n{stops}\n"

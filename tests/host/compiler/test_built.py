@@ -1,5 +1,5 @@
-"""What kw.build makes of results, with kernels of the rules: it follows the module's weights, and
-copies do."""
+"""kw.build of results with kernels of the rules: the built module, and copies of it, follow the
+module's weights."""
 
 from __future__ import annotations
 

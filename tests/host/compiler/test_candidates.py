@@ -197,7 +197,7 @@ def test_a_forward_may_call_its_module_as_it_likes(tmp_path) -> None:
     "form", [{"dtype": torch.float16}, {"memory_format": torch.channels_last}], ids=str
 )
 def test_weights_of_another_form_take_the_reference_forward(tmp_path, form) -> None:
-    """Their numbers would be read as others, without a word."""
+    """Kernels would silently misread their numbers."""
     task = task_of(tmp_path, EMBEDDED)
     candidate, module = built(task, proposals(task)[0])
     x = torch.randint(0, 100, (32, 8))

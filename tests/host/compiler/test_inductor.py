@@ -1,4 +1,4 @@
-"""What torch.compile generates stands on its own, and the judge finds it right."""
+"""Code that torch.compile generates works as a separate file and passes the judge."""
 
 import ast
 import subprocess
@@ -14,7 +14,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.proposers.inductor import InductorProposer
 from kernelwright.proposers.inductor.generated import Argument, Generated
-from kernelwright.proposers.inductor.standalone import Unsupported, standalone
+from kernelwright.proposers.inductor.standalone import NotStandalone, standalone
 
 LAYERS = """
 import torch
@@ -101,7 +101,7 @@ def test_generated_triton_runs_without_inductors_runtime():
     assert "_inductor" not in text and "triton_heuristics" not in text
     found = judged(ROWS, text, "triton")
     assert found.passed, found.why
-    with pytest.raises(Unsupported, match=names[0]):
+    with pytest.raises(NotStandalone, match=names[0]):
         standalone(replace(generated, configs={}), task)
 
 

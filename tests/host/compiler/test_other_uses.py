@@ -98,7 +98,7 @@ def make(request) -> Callable[[], Pair]:
 
 
 def outcome(module: nn.Module, x: torch.Tensor) -> torch.Tensor | str:
-    """What the module returns, or the error that it raises."""
+    """Return the module's result, or the error that it raises."""
     try:
         return module(x)
     except (AttributeError, RuntimeError, TypeError) as error:
@@ -150,7 +150,7 @@ def test_autocast_takes_the_reference_forward(make) -> None:
 
 @torch.no_grad()
 def test_inputs_that_are_not_tensors_take_the_reference_forward(make) -> None:
-    """They have no dtype, and the reference may know what to do with them."""
+    """Such inputs have no dtype, and the reference may support them."""
     candidate, module = make()
     for x in ([1.0, 2.0], None, torch.randn(6, 8).numpy()):
         found, wanted = outcome(candidate, x), outcome(module, x)

@@ -1,4 +1,4 @@
-"""What is proposed for a file that imports its neighbours is built where those are not."""
+"""A candidate for a file that imports its neighbours builds in a folder without them."""
 
 from __future__ import annotations
 

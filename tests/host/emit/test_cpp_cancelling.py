@@ -15,7 +15,7 @@ EMITTER = CppEmitter()
 
 
 def every_result(module, inputs):
-    """What the C++ of every schedule in a first round gives."""
+    """Return the results of the C++ of every schedule in a first round."""
     program = assemble_supported(capture(module, inputs), Fusion(), EMITTER.supports, products=True)
     for schedule in EMITTER.schedules(program, TARGET):
         forward = build(source(program, EMITTER.emit(program, schedule, TARGET)))
@@ -32,7 +32,7 @@ class Difference(nn.Module):
 
 
 class Exponents(nn.Module):
-    """What it raises e to, of a scaled value: zero at the maximum."""
+    """Return the exponent of a softmax of scaled values: zero at the maximum."""
 
     def __init__(self, dim):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Where an emitted file's compiled kernels lie: nobody else can put a library of theirs there."""
+"""The folder of an emitted file's compiled kernels: nobody else can put a library there."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ LIE = 'extern "C" int f() { return 666; }\n'
 
 
 def answer(source: str = TRUTH) -> int:
-    """What ``f`` returns, built by the emitted lines."""
+    """Return the result of ``f``, built by the emitted lines."""
     lines = [*loader.IMPORTS, f"SOURCE = {source!r}", loader.BUILD]
     names: dict = {}
     exec("\n".join(lines), names)
@@ -97,7 +97,7 @@ def test_a_folder_that_is_named_is_used(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("what", ["g++ 12", "znver3"])
 def test_another_compiler_or_processor_builds_anew(home, shared, tmp_path, monkeypatch, what):
-    """Two machines may share a home: what one's processor runs stops the other's."""
+    """Two machines may share a home folder, and code for one processor may crash on the other."""
     compiler = tmp_path / "g++"
     monkeypatch.setenv("CXX", str(compiler))
     for told in ("this", what):

@@ -1,4 +1,4 @@
-"""Norms in emitted C++: rows of equal values leave nothing, and a large mean takes no digits."""
+"""Norms in emitted C++: rows of equal values give zero, and a large mean costs no digits."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ from kernelwright.compiler.fuse.fuse import Fusion
 
 EMITTER = CppEmitter()
 SHAPE = (4, 6, 31, 35)
-"""Rows that fill no whole number of lanes."""
+"""Row lengths that are not a multiple of the lanes."""
 
 
 class Norm(nn.Module):
@@ -47,7 +47,7 @@ NORMS = {
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one thread", "two threads"])
 def compiled(request):
-    """By norm: the C++ of every schedule in a first round."""
+    """Return norm → the C++ of every schedule in a first round."""
     target, made = Target("cpu", request.param), {}
     for name, norm in NORMS.items():
         captured = capture(Norm(norm), [torch.rand(SHAPE)])

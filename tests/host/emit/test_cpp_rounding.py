@@ -1,4 +1,4 @@
-"""Of products that are taken from each other, the compiler fuses none: equal ones leave zero."""
+"""The compiler fuses no products that are subtracted from each other: equal ones cancel to zero."""
 
 import pytest
 import torch

@@ -39,7 +39,7 @@ from kernelwright.compiler.ir.ir import Contraction
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import load
-from kernelwright.proposers.rules.proposer import Workshop, variants
+from kernelwright.proposers.rules.proposer import OpenedTask, variants
 
 EMITTER = TritonEmitter()
 COMPILED = (
@@ -218,11 +218,11 @@ class Layer(torch.nn.Module):
 def split_too_often(form: str) -> str:
     """What is wrong with a layer whose weights change between calls."""
     brief = Brief(load(Layer(), inputs=[torch.randn(20, 40)]), Device.parse("cpu"), ("triton",))
-    workshop, variant = Workshop(brief), variants("cpu")[0]
-    first = next(EMITTER.schedules(workshop.program(variant, EMITTER), Target("cpu")))
+    opened, variant = OpenedTask(brief), variants("cpu")[0]
+    first = next(EMITTER.schedules(opened.program(variant, EMITTER), Target("cpu")))
     wanted = {"precision": form, "split": "before"}
     schedule = {k: {**own, **wanted} if "precision" in own else own for k, own in first.items()}
-    text = workshop.proposal(variant, EMITTER, schedule).candidate.source
+    text = opened.proposal(variant, EMITTER, schedule).candidate.source
     model, reference, launches = build(text, "ModelNew")(), Layer(), []
     splits = model.forward.__func__.__globals__
     kernel = {"bf16x3_6": "split_rows_in_three", "fp16x2_3": "split_whole_rows_in_two"}[form]

@@ -1,4 +1,4 @@
-"""A compiler that cannot read the device libraries is told as what is missing, not as an error."""
+"""A compiler that cannot read the device libraries is reported as missing, not as an error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The emulation: it computes what a GPU computes, and it sees what a GPU only suffers."""
+"""The emulation computes what a GPU computes, and detects errors that a GPU does not report."""
 
 import pytest
 
@@ -62,7 +62,8 @@ def test_converged_operations_exclude_lanes_on_another_branch(emulate):
 
 @pytest.mark.parametrize("width", machine.WIDTHS)
 def test_a_function_called_from_two_places_does_not_bring_their_lanes_together(emulate, width):
-    """As a wavefront has it: the branch comes first, with its own lanes, then what follows it."""
+    """Like a wavefront, the emulation runs a branch with its own lanes first, then the code after
+    it."""
     run = emulate(
         """__device__ int active();
         __global__ void k(int* p) {
@@ -202,7 +203,7 @@ def test_negating_a_vector_changes_the_sign_of_zero(tmp_path):
 
 
 def test_a_programs_environment_has_no_keys(emulate, monkeypatch):
-    """It may be a model's."""
+    """The program may be written by a model."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-mine")
     monkeypatch.setenv("SHOWN", "shown")
     run = emulate(

@@ -1,4 +1,4 @@
-"""Rungs 3 and 4: what is run where there is a GPU, and what is said where there is none."""
+"""Rungs 3 and 4: runs on a GPU, and messages if there is none."""
 
 import shutil
 

@@ -1,4 +1,5 @@
-"""Libraries that are not here: those that the emulation does, and those that are only declared."""
+"""Libraries that are not installed: those that the emulation implements, and those only
+declared."""
 
 import pytest
 from tests.host.port.conftest import needs_amd

@@ -1,4 +1,4 @@
-"""From sources to verdict: compiled for AMD targets, run at both widths, reported."""
+"""Ports from sources to verdict: compiled for AMD targets, run at both widths, reported."""
 
 import json
 

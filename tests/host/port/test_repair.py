@@ -1,4 +1,5 @@
-"""What rules leave undone: a real server answers as the test says, and the ladder decides."""
+"""Files that rules leave unfinished: a real server answers as the test says, and the ladder
+decides."""
 
 import json
 
@@ -10,7 +11,7 @@ from tests.null.swarm.scripted import fail, say
 
 from kernelwright.cli import main
 from kernelwright.hipify import translate
-from kernelwright.proposers.port.repair import Unfinished, prompt, read
+from kernelwright.proposers.port.repair import UnfinishedFile, prompt, read
 
 SOURCE = """#include <cstdio>
 __global__ void add(unsigned* p) {
@@ -91,7 +92,7 @@ def test_prices_without_a_model_are_an_error(tmp_path):
 
 
 def test_a_prompt_holds_both_texts_and_the_faults():
-    work = Unfinished("a.cu", "CUDA TEXT", "HIP TEXT", ("compile: gfx942: error",), ("gfx942",))
+    work = UnfinishedFile("a.cu", "CUDA TEXT", "HIP TEXT", ("compile: gfx942: error",), ("gfx942",))
     (_, system), (_, user) = prompt(work)
     assert "gfx942" in system
     assert all(part in user for part in ("CUDA TEXT", "HIP TEXT", "compile: gfx942: error"))

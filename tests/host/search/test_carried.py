@@ -1,4 +1,4 @@
-"""A search begins with what won elsewhere or before another judge, and believes none of it."""
+"""A search first judges the winners of other environments and earlier judges again."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def task(tmp_path):
     return load(path)
 
 
-def test_a_winner_of_elsewhere_is_judged_here_first(task, tmp_path, monkeypatch, nursery):
+def test_a_winner_from_another_environment_is_judged_first(task, tmp_path, monkeypatch, nursery):
     eager = baselines.SETTINGS | {"cpu": baselines.SETTINGS["cpu"][:1]}  # compiling takes a minute
     monkeypatch.setattr(baselines, "SETTINGS", eager)
     settings = Settings(

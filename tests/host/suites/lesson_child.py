@@ -42,7 +42,7 @@ def kernel(x, out, BLOCK: tl.constexpr):
 
 
 def wrong(lesson: Lesson, folder: Path) -> str:
-    """How the kernel differs from its reference; empty where it does not."""
+    """Return how the kernel differs from its reference; empty if it does not."""
     reference = loaded(lesson.task.source, folder / "reference.py")
     candidate = loaded(lesson.candidate.source, folder / "candidate.py")
     torch.manual_seed(0)
@@ -65,7 +65,7 @@ def wrong(lesson: Lesson, folder: Path) -> str:
 
 
 def wrong_when_small(operator: Operator, folder: Path) -> str:
-    """How a step's lines differ from it in float64 on small values; empty where they do not."""
+    """Return how a step's lines differ from float64 on small values; empty if they do not."""
     a, b = operator.numbers[0]
     form = operator.forms[0].format(x="x", a=a, b=b)
     lines = "\n    ".join(kernel_lines(operator, form, a, b))
@@ -82,7 +82,7 @@ def wrong_when_small(operator: Operator, folder: Path) -> str:
 
 
 def of_long_rows() -> Lesson:
-    """A deviation of rows so long that rounding may make it the root of less than nothing."""
+    """The standard deviation of rows so long that rounding may make the variance negative."""
     for lesson in lessons(100, seed=LONG_SEED, size="gpu", forms=["reduction"]):
         axes = dict(re.findall(r"^(\w+) = (\d+)$", lesson.task.source, re.M))
         if "deviation" in lesson.task.name and len(axes) == 3 and axes.get("dim") == "1":

@@ -1,4 +1,4 @@
-"""Answers that a model could give about ``TASK``: right, reworded, wrong, broken, spying."""
+"""Possible answers of a model to ``TASK``: correct, reworded, wrong, broken and malicious."""
 
 TASK = """
 import torch

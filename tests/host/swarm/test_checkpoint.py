@@ -1,4 +1,4 @@
-"""Local checkpoints: a tiny model with random weights, really run."""
+"""Local checkpoints, tested with a tiny model that has random weights."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_answer(endpoint):
     assert ask(endpoint, "a kernel") == ask(endpoint, "a kernel")
 
 
-def test_questions_that_wait_are_answered_together_and_each_gets_its_own(endpoint, monkeypatch):
+def test_waiting_questions_are_answered_in_one_batch(endpoint, monkeypatch):
     ask(endpoint, "load")
     sizes, replies = [], {}
     plain = endpoint._answer
@@ -85,9 +85,7 @@ def test_questions_that_wait_are_answered_together_and_each_gets_its_own(endpoin
     assert all(said.input_tokens == len(f"user: {text}\n") for text, said in replies.items())
 
 
-def test_what_cannot_be_asked_fails_for_all_that_were_to_be_answered_together(
-    endpoint, monkeypatch
-):
+def test_an_error_fails_every_question_of_its_batch(endpoint, monkeypatch):
     def fail(batch):
         raise ValueError("no such role")
 
@@ -99,7 +97,7 @@ def test_what_cannot_be_asked_fails_for_all_that_were_to_be_answered_together(
     }
 
 
-def test_a_form_without_a_system_s_part_has_it_in_the_user_s(endpoint):
+def test_a_template_without_system_role_puts_it_in_the_user_message(endpoint):
     tokenizer, _ = endpoint._loaded
     form = tokenizer.chat_template
     tokenizer.chat_template = REFUSING
@@ -120,7 +118,7 @@ def test_a_time_limit_ends_an_answer(endpoint):
     assert short.output_tokens <= 2
 
 
-def test_a_round_of_the_swarm_asks_it(folder, monkeypatch):
+def test_a_swarm_round_asks_the_checkpoint(folder, monkeypatch):
     monkeypatch.setattr("kernelwright.llm.checkpoint.MAX_OUTPUT_TOKENS", 10)
     brief = replace(BRIEF, models=(f"hf:{folder}",), contexts=("reference",))
     calls = [item for item in SwarmProposer().propose(brief) if isinstance(item, Call)]
@@ -128,7 +126,7 @@ def test_a_round_of_the_swarm_asks_it(folder, monkeypatch):
     assert calls[0].cost_usd == 0.0 and calls[0].input_tokens > 1000
 
 
-def test_a_folder_that_holds_no_model_is_one_error(tmp_path):
+def test_a_folder_without_a_model_is_an_error(tmp_path):
     pytest.importorskip("transformers")
     with pytest.raises(ProposerError, match="no checkpoint"):
         open_endpoint(f"hf:{tmp_path}")

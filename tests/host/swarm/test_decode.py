@@ -1,4 +1,4 @@
-"""Answers token by token: what is recorded says what transformers' own loop says."""
+"""Decoding with a recorded step gives the same tokens as transformers' own loop."""
 
 import pytest
 
@@ -22,12 +22,12 @@ def model():
 
 @pytest.fixture
 def read():
-    """Two prompts, the shorter one filled up on the left."""
+    """Two prompts, the shorter one padded on the left."""
     ids = torch.tensor([[0, 0, 0, 11, 12, 13], [21, 22, 23, 24, 25, 26]])
     return {"input_ids": ids, "attention_mask": (ids > 0).long()}
 
 
-def test_each_token_is_what_generate_says(model, read):
+def test_recorded_tokens_equal_those_of_generate(model, read):
     def likeliest(logits):
         return logits.argmax(-1)
 
@@ -38,9 +38,7 @@ def test_each_token_is_what_generate_says(model, read):
     assert written == [row[: min(row.index(END) + 1, 20)] for row in theirs]
 
 
-def test_keys_that_heads_share_are_not_copied_and_the_model_is_left_as_it_was(
-    model, read, monkeypatch
-):
+def test_shared_keys_are_not_copied_and_the_model_is_restored(model, read, monkeypatch):
     seen = []
 
     def spy(module, query, key, *rest, **told):
@@ -54,7 +52,7 @@ def test_keys_that_heads_share_are_not_copied_and_the_model_is_left_as_it_was(
     assert model.config._attn_implementation == "sdpa"
 
 
-def test_an_answer_ends_with_its_end_and_with_the_time(model, read):
+def test_an_answer_ends_at_its_end_token_or_at_the_time_limit(model, read):
     def end(logits):
         return torch.full(logits.shape[:1], END)
 
@@ -68,12 +66,12 @@ def test_an_answer_ends_with_its_end_and_with_the_time(model, read):
 
 
 @pytest.mark.parametrize("by", ["graph", "generate"])
-def test_what_has_ended_is_told_while_the_rest_is_written(model, read, monkeypatch, by):
+def test_finished_answers_are_reported_while_others_are_written(model, read, monkeypatch, by):
     torch.manual_seed(0)
     monkeypatch.setattr(decode, "is_recordable", lambda model: by == "graph")
     looks = []
     stops = [*range(1, 6)]
-    draw = decode.Draw(2.0, n_top=0)
+    draw = decode.Sampling(2.0, n_top=0)
     many = {name: rows.repeat(8, 1) for name, rows in read.items()}
     written = decode.write(model, many, limit=80, draw=draw, stops=stops, on_look=looks.append)
     told = {number: row for ended in looks for number, row in ended.items()}
@@ -84,12 +82,12 @@ def test_what_has_ended_is_told_while_the_rest_is_written(model, read, monkeypat
         assert not set(row[:-1]) & set(stops) and (row[-1] in stops or len(row) == 80)
 
 
-def test_a_draw_keeps_to_the_likeliest_that_come_to_top_p():
+def test_sampling_keeps_the_likeliest_tokens_up_to_top_p():
     torch.manual_seed(0)
     logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log().repeat(4000, 1)
-    whole = decode.Draw(1.0, n_top=0)(logits).bincount(minlength=4) / 4000
+    whole = decode.Sampling(1.0, n_top=0)(logits).bincount(minlength=4) / 4000
     assert torch.allclose(whole, torch.tensor([0.5, 0.3, 0.15, 0.05]), atol=0.04)
-    some = decode.Draw(1.0, n_top=3, top_p=0.6)(logits).bincount(minlength=4) / 4000
+    some = decode.Sampling(1.0, n_top=3, top_p=0.6)(logits).bincount(minlength=4) / 4000
     assert torch.allclose(some, torch.tensor([5 / 8, 3 / 8, 0.0, 0.0]), atol=0.04)
-    assert decode.Draw(1.0, n_top=0, top_p=0.6)(logits).max() == 1
-    assert decode.Draw(0.01, n_top=0)(logits).eq(0).all()
+    assert decode.Sampling(1.0, n_top=0, top_p=0.6)(logits).max() == 1
+    assert decode.Sampling(0.01, n_top=0)(logits).eq(0).all()

@@ -1,4 +1,4 @@
-"""The worked examples of the prompts are right: the judge passes them."""
+"""The judge passes the worked examples of the prompts."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from kernelwright.proposers.swarm.question import Question
 
 
 def example(dialect):
-    """(reference, candidate) of a dialect's example, as a prompt shows them."""
+    """Return (reference, candidate) of a dialect's example, as a prompt shows them."""
     task = Task("any", "kernelbench", "class Model: pass")
     brief = Brief(task, Device.parse("cpu"), (dialect,))
     _, asked, answered, _ = prompt.generator(brief, Question("write", dialect), ())

@@ -1,4 +1,4 @@
-"""benchmarks/swarm.py as a user calls it: the real judge, a server whose answers are written."""
+"""benchmarks/swarm.py as a user calls it, with the real judge and a server of scripted answers."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).parents[3] / "benchmarks" / "swarm.py"
 
 @pytest.fixture
 def compare(tmp_path, scripted):
-    """Compare two models on one task, untimed: (rows, what was printed)."""
+    """Compare two models on one task without timing; return (rows, printed text)."""
     level = tmp_path / "level1"
     level.mkdir()
     (level / "1_Gate.py").write_text(TASK)

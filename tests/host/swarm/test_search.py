@@ -1,4 +1,4 @@
-"""The swarm in the whole loop: the real judge, a real server whose answers the test writes."""
+"""The swarm in the whole loop, with the real judge and a real server of scripted answers."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ def task(tmp_path):
 
 @pytest.fixture
 def swarm(tmp_path, scripted, task):
-    """Search with the swarm alone: (result, calls)."""
+    """Search with only the swarm; return (result, calls)."""
 
     def run(**given):
         told = {"proposers": ("swarm",), "models": (scripted.model,), "dialects": ("cpp",)}
@@ -60,7 +60,9 @@ def statuses(result):
     return [found.status for _, found in result.evaluated]
 
 
-def test_broken_wrong_right_reworded_faster(swarm, scripted, at_once, monkeypatch, tmp_path):
+def test_a_search_goes_from_broken_to_wrong_to_correct_to_faster(
+    swarm, scripted, at_once, monkeypatch, tmp_path
+):
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
     monkeypatch.setenv("VLLM_API_KEY", "key-of-mine")
     scripted.script = [say(text) for text in (BROKEN, WRONG, RIGHT, REWORDED, SPYING)]
@@ -84,7 +86,9 @@ def test_broken_wrong_right_reworded_faster(swarm, scripted, at_once, monkeypatc
         assert not path.is_file() or not SECRET.search(path.read_bytes())
 
 
-def test_what_is_not_timed_is_searched_until_it_is_right(swarm, scripted, at_once, monkeypatch):
+def test_an_untimed_search_ends_with_the_first_correct_kernel(
+    swarm, scripted, at_once, monkeypatch
+):
     monkeypatch.setattr(Judge, "strongest", property(lambda judge: 1 / 0))
     scripted.script = [say(WRONG), say(RIGHT), slow(1, say("no more"))]
     result, calls, _ = swarm(timed=False)
@@ -93,8 +97,8 @@ def test_what_is_not_timed_is_searched_until_it_is_right(swarm, scripted, at_onc
     assert len(calls) < 60  # for as long as the right one was being judged, and no longer
 
 
-def test_an_answer_that_came_before_a_kill_is_judged_by_the_next_run(tmp_path, scripted, task):
-    """Killed without warning while the judge has the first answer in its hands."""
+def test_an_answer_received_before_a_kill_is_judged_by_the_next_run(tmp_path, scripted, task):
+    """The process is killed while the judge works on the first answer."""
     scripted.script = [say(RIGHT), slow(60, say(WRONG))]
     words = ["optimize", "task.py", "--proposer", "swarm", "--model", scripted.model]
     words += ["--dialect", "cpp", "--budget", "300s", "--archive", "a.sqlite", "--seed", "1"]
@@ -135,8 +139,8 @@ def test_the_winner_of_the_rules_is_shown_to_the_swarm(swarm, scripted):
     assert "This candidate is right. Make it faster" in text and "_library = _build(SOURCE)" in text
 
 
-def test_a_dead_endpoint_ends_with_the_budget(swarm, scripted, monkeypatch):
-    """No library setting is measured for a run that has nothing to compare with it."""
+def test_a_search_with_a_dead_endpoint_ends_with_the_budget(swarm, scripted, monkeypatch):
+    """No library setting is timed if there is no candidate to compare."""
     monkeypatch.setattr(Judge, "strongest", property(lambda judge: 1 / 0))
     scripted.die()
     with pytest.raises(ProposerError, match="no model answered"):

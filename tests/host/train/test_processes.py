@@ -1,4 +1,4 @@
-"""A stage in two processes, as several GPUs would run it."""
+"""A stage in two processes, as on several GPUs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""All three stages on a CPU with TRL's trainers and the real judge, and what a kill leaves."""
+"""All three stages on a CPU with TRL's trainers and the real judge, also after a kill."""
 
 import contextlib
 import os
@@ -63,7 +63,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def taught(folder):
-    """A tiny model after lessons in two right kernels and a wrong one."""
+    """A tiny model after sft on two correct kernels and a wrong one."""
     told = recipe(
         "sft", model=tiny.save(folder / "tiny"), out=str(folder / "out"), archive="", rank=0,
         learning_rate=0.03, steps=12, **COMMON,
@@ -73,7 +73,7 @@ def taught(folder):
 
 @pytest.fixture(scope="module")
 def rewarded(folder, taught):
-    """The same after steps in which right kernels were rewarded, and no other."""
+    """The same model after steps that rewarded only correct kernels."""
     told = recipe(
         "selfsup", model=str(taught.model), out=str(folder / "out"), rank=0, steps=6,
         learning_rate=0.02, archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
@@ -85,7 +85,7 @@ def rewarded(folder, taught):
 
 @pytest.fixture(scope="module")
 def contrasted(folder, rewarded):
-    """The same after a step with scored kernels in the prompt: (recipe, result)."""
+    """The same model after a step with scored kernels in the prompt: (recipe, result)."""
     told = recipe(
         "contrastive", model=str(rewarded.model), out=str(folder / "out"), rank=4, steps=1,
         bare=0.0, archive=str(folder / "archive.sqlite"), **COMMON, **ALONE,
@@ -121,7 +121,7 @@ def test_a_model_learns_from_verdicts_which_of_its_kernels_are_right(rewarded, f
     assert len(history) <= 2 * len(tiny.ANSWERS)
 
 
-def test_contrastive_prompts_show_what_was_judged_and_repeating_it_is_seen(contrasted):
+def test_contrastive_prompts_show_judged_kernels_and_copies_are_detected(contrasted):
     _, trained = contrasted
     (line,) = [line for line in trained.curve if "earned" in line]
     assert line["share/right"] > 0 and line["share/copies"] > 0
@@ -201,7 +201,7 @@ def test_the_archive_has_the_curves_of_its_stages(rewarded, folder):
     assert 0 < stage.n_judged < 48  # a text that was judged before is not judged again
 
 
-def test_what_is_done_is_not_done_again(contrasted):
+def test_a_finished_stage_is_not_run_again(contrasted):
     told, trained = contrasted
     written = (trained.model / "config.json").stat().st_mtime_ns
     assert train(told, PAIRS).model == trained.model
@@ -224,14 +224,14 @@ def test_the_policy_proposer_samples_the_trained_checkpoint(taught):
     assert {item.proposer for item in proposed} == {"policy"}
 
 
-def test_a_policy_that_is_not_there_is_one_error(folder):
+def test_a_missing_policy_is_an_error(folder):
     for models in ((), ("http://localhost:1/v1#x",), (str(folder / "nowhere"),)):
         brief = Brief(TASKS[1], Device.parse("cpu"), ("cpp",), models=models)
         with pytest.raises(UsageError, match="no checkpoint"):
             PolicyProposer().check(brief)
 
 
-def test_a_killed_stage_goes_on_from_its_last_checkpoint(folder):
+def test_a_killed_stage_resumes_from_its_last_checkpoint(folder):
     told = recipe(
         "sft", model=tiny.save(folder / "killed"), out=str(folder / "killed-out"), archive="",
         rank=0, steps=9, checkpoint_every=3, **COMMON,
@@ -270,20 +270,20 @@ def test_no_such_model_is_one_error(folder):
     told = recipe("sft", model=str(folder / "nowhere"), out=str(folder / "no"), archive="")
     with pytest.raises(UsageError, match="no model"):
         train(told, PAIRS)
-    with pytest.raises(UsageError, match="nothing to learn"):  # and not that it was begun otherwise
+    with pytest.raises(UsageError, match="nothing to learn"):  # not an error about other options
         train(replace(told, dialects=("triton",)), PAIRS)
 
 
-def test_a_stage_does_not_go_on_with_another_dataset(taught, folder):
+def test_a_stage_does_not_resume_with_another_dataset(taught, folder):
     told = recipe(
         "sft", model=str(folder / "tiny"), out=str(folder / "out"), archive="", rank=0,
         learning_rate=0.03, steps=13, **COMMON,
     )  # fmt: skip
-    with pytest.raises(UsageError, match="begun otherwise"):
+    with pytest.raises(UsageError, match="begun with other options"):
         train(told, PAIRS[1:])
 
 
-def test_an_answer_ends_where_the_form_of_the_chat_ends_it():
+def test_an_answer_ends_with_the_end_token_of_the_chat_template():
     words = tiny.tokenizer()
     words.add_tokens(["<turn>"])
     assert turn_end(words) == words.eos_token_id

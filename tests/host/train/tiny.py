@@ -1,6 +1,6 @@
-"""A tiny model with a whole answer for a token, so that it can say a right kernel.
+"""A tiny model with a token for each of three whole answers, so that it can write a correct kernel.
 
-Its weights are random, so it chatters until it is trained, and what it says is judged as anybody's.
+Its weights are random, so its answers are noise until it is trained, and are judged like any other.
 """
 
 from tests.host.swarm.candidates import FASTER, RIGHT, TASK, WRONG
@@ -21,7 +21,7 @@ ASKED = prompt.generator(BRIEF, Question("write", "cpp"), CONTEXT)
 
 
 def tokenizer():
-    """Bytes, pieces of the prompts' words, and three answers."""
+    """Return a vocabulary of bytes, pieces of the prompts' words, and three answers."""
     words = Tokenizer(models.BPE())
     words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     words.decoder = decoders.ByteLevel()

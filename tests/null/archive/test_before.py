@@ -30,17 +30,24 @@ def made_at(path, revision):
 def put(database, table, **values):
     names = ", ".join(values)
     marks = ", ".join("?" * len(values))
-    database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(values.values()))
+    packed = [
+        json.dumps(value) if isinstance(value, (list, tuple, dict)) else value
+        for value in values.values()
+    ]
+    database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", packed)
 
 
 def put_verdicts(path, told):
     """Untimed verdicts with these statuses, reasons and warnings, as rows of before."""
     said, found = proposal(), verdict(proposal().candidate)
     with closing(sqlite3.connect(path)) as database:
-        put(database, "task", **rows.from_task(TASK))
-        put(database, "workload", **rows.from_workload(WORKLOAD))
-        put(database, "candidate", **rows.from_candidate(said.candidate))
-        put(database, "environment", **rows.from_environment(found.environment))
+        for name, noun in (
+            ("task", TASK),
+            ("workload", WORKLOAD),
+            ("candidate", said.candidate),
+            ("environment", found.environment),
+        ):
+            put(database, name, **rows.from_content(noun))
         run = {"id": "r1", "task": TASK.digest, "settings": "{}", "version": "0"}
         put(database, "run", **run, started_at="2026-01-01")
         put(
@@ -52,9 +59,8 @@ def put_verdicts(path, told):
         )
         for status, reasons, warnings in told:
             columns = rows.from_evaluation(found) | {"strongest": None, "clock": None}
-            columns |= {"cache": None, "status": status, "reasons": json.dumps(reasons)}
+            columns |= {"cache": None, "status": status, "reasons": reasons, "warnings": warnings}
             del columns["conditions"]
-            columns["warnings"] = json.dumps(warnings)
             put(database, "evaluation", run="r1", **columns, created_at="2026-01-01")
         database.commit()
 

@@ -1,4 +1,4 @@
-"""Which tasks a bench runs, which it takes from the archive, and what it answers."""
+"""The tasks that a bench runs, those that it takes from the archive, and its answer."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ CPU = Device.parse("cpu")
 
 
 def searched(entry, settings, *, version=JUDGE_VERSION, finished=True, facts=None, **then):
-    """An archive that holds a search of this task with one winner, then and there."""
+    """An archive with an earlier search of this task that found one winner."""
     said = proposal()
     told = Settings(archive=settings.archive, **then)
     here = Here.of(CPU, told)
@@ -92,7 +92,7 @@ def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, then, ru
     assert outcome.was_run and (outcome.earlier is None) is runs
 
 
-def test_a_search_that_is_not_repeated_is_said_with_its_date(settings):
+def test_a_skipped_search_is_reported_with_its_date(settings):
     entry = first_entry()
     searched(entry, settings)
     (outcome,) = bench.run([entry], settings=settings, limit_s=1)
@@ -103,7 +103,7 @@ def test_a_search_that_is_not_repeated_is_said_with_its_date(settings):
     assert told["tasks"][0]["searched_at"] == outcome.earlier.finished_at
 
 
-def test_what_is_asked_about_each_task_reads_no_other(settings, monkeypatch):
+def test_looking_up_one_task_reads_no_other_task(settings, monkeypatch):
     entry, _ = suite_entries("builtin", device="cpu", problems=("softmax", "layer_norm"))
     here = Here.of(Device.parse("cpu"), settings)
     monkeypatch.setattr(Archive, "tasks", lambda self: pytest.fail("all tasks are read"))
@@ -113,8 +113,8 @@ def test_what_is_asked_about_each_task_reads_no_other(settings, monkeypatch):
     assert known.chapter(entry.task, settings, here) is None
 
 
-def test_what_another_judge_of_this_machine_found_is_no_chapter(settings, monkeypatch):
-    """The figures of a search that is repeated are its own, however fast an older one was."""
+def test_verdicts_of_another_judge_version_make_no_chapter(settings, monkeypatch):
+    """A repeated search reports its own figures, even if an older one was faster."""
     entry = first_entry()
     searched(entry, settings, facts={"torch": "1.0"})
     here = Here.of(CPU, settings)
@@ -132,8 +132,8 @@ def test_what_another_judge_of_this_machine_found_is_no_chapter(settings, monkey
         ("cpu", "cpu", "cuda:sm_90", False),
     ],
 )
-def test_a_search_counts_on_every_device_of_its_make(settings, asked, then, now, counts):
-    """Also where nothing was judged, because the library left nothing to win."""
+def test_a_search_counts_on_every_device_of_the_same_model(settings, asked, then, now, counts):
+    """This includes searches without verdicts, if the library was as fast as a copy."""
     task = first_entry().task
     with Archive(settings.archive) as archive:
         archive.add_task(task)
@@ -151,7 +151,7 @@ def test_no_search_begins_when_the_time_is_over(settings):
 
 
 @pytest.mark.parametrize("is_judged", [True, False])
-def test_what_was_interrupted_is_no_failure(settings, monkeypatch, is_judged):
+def test_an_interrupted_search_is_not_a_failure(settings, monkeypatch, is_judged):
     entry = first_entry()
     if is_judged:
         searched(entry, settings, finished=False)
@@ -166,7 +166,7 @@ def test_what_was_interrupted_is_no_failure(settings, monkeypatch, is_judged):
     assert not any(level["n_failed"] for level in told["levels"])
 
 
-def test_a_search_without_end_is_stopped_and_said(settings):
+def test_a_search_over_its_time_limit_is_stopped_and_reported(settings):
     entries = [first_entry()]
     (outcome,) = bench.run(entries, settings=settings, limit_s=0.01)
     assert outcome.error["what"] == "the search was stopped"
@@ -187,7 +187,7 @@ def test_the_answer_of_a_suite_is_written_beside_its_page(settings):
     assert '"suite": "builtin"' in page.with_suffix(".json").read_text()
 
 
-def test_a_stop_while_the_answer_is_written_leaves_the_one_that_was_there(settings, monkeypatch):
+def test_an_interrupt_while_writing_keeps_the_previous_answer(settings, monkeypatch):
     entry = first_entry()
     searched(entry, settings)
     outcomes = bench.run([entry], settings=settings, limit_s=1)
@@ -220,7 +220,7 @@ def test_every_nth_problem_of_each_level(tmp_path):
 @pytest.mark.parametrize(
     "words", [["--level", "1,2"], ["--levels", "1,2"], ["--level", "1", "--level", "2"]]
 )
-def test_levels_are_named_alike_wherever_there_is_a_suite(monkeypatch, command, words):
+def test_level_options_are_the_same_in_every_suite_command(monkeypatch, command, words):
     def noted(suite, *, levels, **told):
         raise UsageError("levels", seen=repr(levels))
 

@@ -1,4 +1,4 @@
-"""What counts as a checkpoint's answer in an exam."""
+"""Which answers of a checkpoint count in an exam."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from tests.null.archive.nouns import TASK
 
 from kernelwright.archive import Archive
 from kernelwright.bench import questions as asked
-from kernelwright.bench.questions import Policy, Questions, ending
+from kernelwright.bench.questions import Policy, Questions, outcome_of
 from kernelwright.core.call import Outcome
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
@@ -25,14 +25,12 @@ from kernelwright.suites.suite import SuiteEntry
         (Outcome.CUT, None, Outcome.CUT),
     ],
 )
-def test_what_the_clock_cuts_off_is_the_machines_fault_and_what_the_limit_does_the_models(
-    said, n_tokens, counts_as
-):
-    assert ending(Reply("text", said, output_tokens=n_tokens), 640) is counts_as
+def test_an_answer_cut_by_time_failed_and_one_cut_by_tokens_counts(said, n_tokens, counts_as):
+    assert outcome_of(Reply("text", said, output_tokens=n_tokens), 640) is counts_as
 
 
 def test_a_question_names_the_threads_that_candidates_have(tmp_path):
-    """As lessons and searches do: a policy is asked as it was taught."""
+    """The prompt names them as in training and in searches."""
     told = Settings(dialects=("cpp",))
     assert told.threads == 0  # all that there are
     with Archive(tmp_path / "archive.sqlite") as archive:
@@ -42,7 +40,7 @@ def test_a_question_names_the_threads_that_candidates_have(tmp_path):
 
 
 class Endpoint:
-    """One that says the same whatever it is asked."""
+    """An endpoint that always gives the same answer."""
 
     def parameters(self, seed):
         return {"seed": seed}
@@ -51,7 +49,7 @@ class Endpoint:
         return Reply("text", Outcome.ANSWERED, output_tokens=8)
 
 
-def test_two_problems_of_one_text_are_asked_and_counted_once(tmp_path, monkeypatch):
+def test_two_problems_with_equal_text_are_asked_and_counted_once(tmp_path, monkeypatch):
     monkeypatch.setattr(asked, "open_endpoint", lambda _: Endpoint())
     monkeypatch.setattr(asked, "_free", lambda: None)
     entries = [

@@ -1,4 +1,4 @@
-"""Where a device's memory is shared, tasks that take much of it come last."""
+"""Tasks that need much of a shared device's memory come last."""
 
 from types import SimpleNamespace
 
@@ -24,15 +24,15 @@ def parts(is_due=lambda entry: True) -> list[list[str]]:
     return [[e.name for e in part] for part in suite._by_size(ENTRIES, Settings(), None, is_due)]
 
 
-def test_large_tasks_stand_apart_and_those_of_unknown_size_do_not():
+def test_large_tasks_are_separated_and_unknown_sizes_count_as_small():
     assert parts() == [["1", "2"], ["0", "3"]]
 
 
-def test_what_is_searched_already_is_not_sized():
+def test_a_searched_task_is_not_sized():
     assert parts(lambda entry: entry.name == "3") == [["0", "1", "2"], ["3"]]
 
 
-def test_an_interrupt_while_sizes_are_told_begins_no_search(monkeypatch):
+def test_an_interrupt_during_sizing_begins_no_search(monkeypatch):
     monkeypatch.setattr(suite, "side_by_side", lambda *work, **how: [False, None, None, None])
     with pytest.raises(KeyboardInterrupt):
         parts()

@@ -1,4 +1,4 @@
-"""What a finished search says, to programs and to people."""
+"""The output of a finished search, for programs and for people."""
 
 from dataclasses import replace
 
@@ -96,7 +96,7 @@ def test_without_a_passed_candidate_the_statuses_are_shown(lost, strongest):
 
 def test_an_interrupted_search_shows_how_to_resume(won):
     answer = answers.one_result(replace(won, interrupted=True))
-    assert answer.facts["interrupted"] is True and "goes on from here" in shown(answer)
+    assert answer.facts["interrupted"] is True and "resumes from here" in shown(answer)
 
 
 def test_a_suite_counts_the_library_as_one_and_lists_what_failed(won, lost, tmp_path):

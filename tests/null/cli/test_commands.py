@@ -1,4 +1,4 @@
-"""show, report and doctor on a real archive; what stdout and the exit code say."""
+"""show, report and doctor on a real archive: stdout and the exit code."""
 
 import io
 import json
@@ -139,7 +139,7 @@ def test_version_and_help(run):
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """A system that is no Linux, as far as Python tells: what only Linux has is not there."""
+    """Make Python report a system other than Linux, without Linux's facilities."""
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     for name in ("sched_getaffinity", "sched_setaffinity", "memfd_create", "pidfd_open"):
         monkeypatch.delattr(f"os.{name}")

@@ -191,7 +191,7 @@ def test_a_read_only_file_system_is_no_full_disk(ask, archive, monkeypatch):
 
 
 def left_with(*words, **streams):
-    """The exit code and what stderr got, of a process of its own."""
+    """Return the exit code and stderr of a separate process."""
     command = [sys.executable, "-m", "kernelwright", *words]
     done = subprocess.run(command, **{"stderr": subprocess.PIPE, "text": True} | streams)
     return done.returncode, done.stderr or ""
@@ -262,7 +262,8 @@ def test_sigterm_ends_like_ctrl_c(run, ask, monkeypatch):
 
 @pytest.fixture
 def heeds_ctrl_c():
-    """As in a terminal: what a shell runs in the background ignores it."""
+    """Restore the signal as in a terminal: processes that a shell runs in the background ignore
+    it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

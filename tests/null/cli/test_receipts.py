@@ -1,4 +1,4 @@
-"""Receipts on the command line: one from the archive, and what is said of a bad one."""
+"""Receipts on the command line: one from the archive, and messages about a bad one."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which schedules the C++ emitter tries: none that can only lose."""
+"""The C++ emitter tries no schedule that can only lose."""
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cpp.schedule import alternatives, guess

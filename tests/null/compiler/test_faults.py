@@ -1,4 +1,4 @@
-"""What the rules cannot do, and where they are wrong: the rest of a search goes on."""
+"""Unsupported programs and errors of the rules: the rest of a search continues."""
 
 import pytest
 import torch
@@ -74,7 +74,7 @@ def test_a_proposer_without_proposals_says_only_why(module, why, capfd):
 
 
 def test_an_emitter_that_cannot_be_imported_is_an_internal_error(monkeypatch):
-    """None of them needs what may be missing: without a word its dialect would be gone."""
+    """No emitter needs an optional package: otherwise its dialect would disappear silently."""
     monkeypatch.setitem(proposer.EMITTERS, "cpp", "kernelwright.nowhere:CppEmitter")
     brief = Brief(load(torch.nn.Softplus(), inputs=["float32[4,8]"]), CPU, ("cpp",))
     with pytest.raises(ModuleNotFoundError, match="nowhere"):

@@ -1,5 +1,5 @@
-"""What PyTorch is called for: its operands are as it wants them on every device, its results as
-own kernels read them."""
+"""Calls of PyTorch: their operands are as PyTorch wants them on every device, and their results
+have the strides that own kernels read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Loop(nn.Module):
 
 
 def test_a_rolled_loop_gives_torch_dense_weights_and_a_dense_state():
-    """cuDNN views weights as rows of one buffer, and takes no state that lies otherwise."""
+    """cuDNN views weights as rows of one buffer, and requires a contiguous state."""
     captured = capture(Loop(), [torch.randn(6, 2, 5), torch.randn(3, 2).t()])
     program = assemble(to_flow(captured), Fusion())
     tensors = {t.name: t for t, _ in program.attributes}
@@ -53,7 +53,7 @@ def test_a_rolled_loop_gives_torch_dense_weights_and_a_dense_state():
 
 
 class Heads(nn.Module):
-    """Attention over heads that lie side by side, and own code after it."""
+    """Attention over heads that are contiguous in memory, followed by own code."""
 
     def forward(self, x):
         q, k, v = (part.unflatten(2, (2, 4)).transpose(1, 2) for part in x.chunk(3, dim=2))
@@ -62,7 +62,7 @@ class Heads(nn.Module):
 
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
 def test_attention_results_get_the_strides_that_kernels_read(order):
-    """torch's kernels for attention differ in how their results lie."""
+    """torch's attention kernels differ in the strides of their results."""
     captured = capture(Heads(), [torch.randn(3, 5, 24)])
     program = assemble_supported(
         captured, Fusion(), lambda step: isinstance(step, Kernel), products=False
@@ -97,7 +97,7 @@ def test_a_file_for_a_gpu_has_the_layout_statement():
 
 
 def test_an_einstein_sum_is_called_without_the_path_that_a_trace_found():
-    """Where opt_einsum is installed, ATen's operator is given one; torch.einsum takes none."""
+    """If opt_einsum is installed, ATen's operator gets a path; torch.einsum takes none."""
     call = Call(
         "torch.ops.aten.einsum.default",
         args=("ab,bc,cd->ad", [Ref("a"), Ref("b"), Ref("c")]),
@@ -108,7 +108,8 @@ def test_an_einstein_sum_is_called_without_the_path_that_a_trace_found():
 
 
 def test_sizes_to_split_into_stay_a_list():
-    """As linear maps of attention that share a weight have them; spread, the second is an axis."""
+    """Attention whose linear maps share a weight splits into sizes; spread, the second would be an
+    axis."""
     call = Call("torch.ops.aten.split_with_sizes.default", (Ref("w"), [64, 128]), (), ())
     assert call_text(call, "w.device", {}) == "w.split([64, 128])"
     call = Call("torch.ops.aten.view.default", (Ref("w"), [64, 128]), (), ())

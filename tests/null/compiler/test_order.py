@@ -1,4 +1,4 @@
-"""What a task with convolutions tries first."""
+"""The variants that are tried first for a task with convolutions."""
 
 from __future__ import annotations
 

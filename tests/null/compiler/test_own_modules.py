@@ -61,7 +61,7 @@ ALL = "from own_beside.ops import *\n"
 
 @contextlib.contextmanager
 def forgotten():
-    """Behind it nothing is found that the author's modules, or a text with them, brought in."""
+    """After the imports, no name comes from the author's modules or a text with them."""
     finders = list(sys.meta_path)
     try:
         yield
@@ -73,7 +73,7 @@ def forgotten():
 
 @pytest.fixture
 def proposed(tmp_path):
-    """What the rules first make of a task's text beside a package of its author's."""
+    """Return the rules' first candidate for a task beside a package of its author's."""
     package = tmp_path / "own_beside"
     package.mkdir()
     (package / "scales.py").write_text(SCALES)
@@ -90,7 +90,7 @@ def proposed(tmp_path):
 
 
 def names_in(text):
-    """What a file's text defines up to and with the last of its imports."""
+    """Return the names that a file's text defines, up to and including its last import."""
     parts = ast.parse(text).body
     last = max(n for n, part in enumerate(parts) if isinstance(part, (ast.ImportFrom, ast.Try)))
     found = {}
@@ -116,7 +116,7 @@ def test_a_task_without_own_modules_gets_no_imports(proposed):
 
 
 def test_a_form_feed_or_a_mark_in_a_string_moves_no_line_of_the_reference():
-    """Every kernel for such a task was a file that Python cannot read."""
+    """Once, every kernel for such a task was a file that Python cannot parse."""
     source = TASK.replace(IMPORTS, "\x0c\ndef twice(x):\n    return x * 2\n").replace(
         "        return self.inner(x)", "        mark = 'a\u2028b'\n        return self.inner(x)"
     )

@@ -1,4 +1,4 @@
-"""The operators of the loop language: a kernel names no other, and everyone knows them all."""
+"""The operators of the loop language: a kernel uses no other, and every emitter has them all."""
 
 import re
 

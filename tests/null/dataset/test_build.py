@@ -1,4 +1,4 @@
-"""Datasets from archives: what is kept, what is asked and answered, what is left out."""
+"""Datasets from archives: kept candidates, prompts and answers, and tasks that are left out."""
 
 import dataclasses
 import json
@@ -55,7 +55,7 @@ def proposal(n: int, **said) -> Proposal:
 
 
 def fill(path, task: Task, judged) -> str:
-    """An archive in which (proposal, verdict's fields) were judged for a task."""
+    """Create an archive with verdicts, given as (proposal, fields of the verdict), for a task."""
     with Archive(path) as archive:
         workload = Workload(task.digest, (("float32", (4,)),))
         archive.add_task(task, [workload])
@@ -72,7 +72,7 @@ WRONG = {"status": Status.WRONG_VALUES}
 BROKEN = {"status": Status.INFRA_ERROR}
 
 
-def test_a_row_asks_what_the_swarm_asks_and_answers_in_three_parts(tmp_path):
+def test_a_row_has_the_swarms_prompt_and_an_answer_in_three_parts(tmp_path):
     url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {"kinds": ("kernel",)})])
     build_dataset([url], out=tmp_path / "out")
     (pair,) = open_pairs(tmp_path / "out")
@@ -91,7 +91,7 @@ def test_a_row_asks_what_the_swarm_asks_and_answers_in_three_parts(tmp_path):
     assert told["archive"] == "a.sqlite"
 
 
-def test_only_judged_candidates_and_each_text_once(tmp_path):
+def test_only_judged_candidates_are_kept_and_each_text_once(tmp_path):
     again = dataclasses.replace(
         proposal(1), candidate=Candidate("# a remark\n" + KERNEL.format(n=1), "cpp")
     )
@@ -101,7 +101,7 @@ def test_only_judged_candidates_and_each_text_once(tmp_path):
     assert [pair.status for pair in open_pairs(tmp_path / "out")] == ["passed", "wrong_values"]
 
 
-def test_at_most_so_many_are_kept_and_the_losers_are_few(tmp_path):
+def test_the_number_of_kept_candidates_and_of_failures_is_limited(tmp_path):
     judged = [(proposal(n), {} if n % 2 else WRONG) for n in range(20)]
     url = fill(tmp_path / "a.sqlite", TASK, judged)
     dataset = build_dataset([url], out=tmp_path / "out", keep=4)
@@ -125,9 +125,9 @@ def timed(us: int, spread: int = 0) -> dict[str, Timing]:
     return {"timing": Timing(samples, strongest="compile", clock="parent", cache="cold")}
 
 
-def test_the_fastest_is_asked_for_once_more_beside_what_it_surely_beats(tmp_path):
-    """A policy that never saw kernels in a prompt hands back those that contrastive training
-    shows it."""
+def test_a_contrastive_pair_shows_kernels_that_are_certainly_slower(tmp_path):
+    """A policy that never saw kernels in a prompt would return those of contrastive training
+    unchanged."""
     close = (proposal(2), timed(2, spread=150))
     judged = [(proposal(1), timed(1)), close, (proposal(3), timed(3)), (proposal(4), WRONG)]
     url = fill(tmp_path / "a.sqlite", TASK, judged)
@@ -142,14 +142,14 @@ def test_the_fastest_is_asked_for_once_more_beside_what_it_surely_beats(tmp_path
     assert "worth nothing" in shown.prompt[-1][1] and "worth nothing" not in plain[0].prompt[-1][1]
 
 
-def test_what_nobody_timed_is_shown_beside_another_without_a_speed(tmp_path):
+def test_an_untimed_contrastive_pair_shows_another_untimed_kernel(tmp_path):
     url = fill(tmp_path / "a.sqlite", TASK, [(proposal(n), {"timing": None}) for n in (1, 2)])
     first, second, shown = build_dataset([url], out=tmp_path / "out").pairs
     assert shown.code == first.code != second.code
     assert "### other: passed\n" in shown.prompt[-1][1]
 
 
-def test_what_a_checkpoint_was_examined_on_is_a_test(tmp_path):
+def test_tasks_of_an_exam_are_excluded(tmp_path):
     url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
     with Archive(url) as archive:
         (run,) = archive.runs(TASK.digest)
@@ -162,7 +162,7 @@ def test_what_a_checkpoint_was_examined_on_is_a_test(tmp_path):
     assert [(left.reason, left.detail) for left in dataset.left] == [("test", "examined")]
 
 
-def test_verdicts_of_an_earlier_judge_give_way(tmp_path):
+def test_verdicts_of_an_earlier_judge_version_are_ignored(tmp_path):
     judged = [(proposal(1), {"judge_version": 1}), (proposal(2), {"judge_version": 2})]
     url = fill(tmp_path / "a.sqlite", TASK, judged)
     (pair,) = build_dataset([url], out=tmp_path / "out").pairs
@@ -170,14 +170,14 @@ def test_verdicts_of_an_earlier_judge_give_way(tmp_path):
 
 
 def renamed(task: Task) -> Task:
-    """The task under other names, with other numbers."""
+    """Return the task with other names and other numbers."""
     source = task.source.replace('SIZE = "small"', 'SIZE = "cpu"').replace(
         "self.scale", "self.gain"
     )
     return dataclasses.replace(task, name="mine", origin="module", source=source + "\n# mine\n")
 
 
-def test_nothing_of_a_test_is_in_it_whatever_it_is_called(tmp_path):
+def test_a_renamed_test_task_is_excluded(tmp_path):
     (entry,) = (e for e in builtin_suite(size="small") if e.name == "elementwise_chain")
     url = fill(tmp_path / "a.sqlite", renamed(entry.task), [(proposal(1), {})])
     fill(tmp_path / "a.sqlite", TASK, [(proposal(2), {})])
@@ -187,7 +187,7 @@ def test_nothing_of_a_test_is_in_it_whatever_it_is_called(tmp_path):
     assert (left.name, left.reason, left.detail) == ("mine", "test", "elementwise_chain")
 
 
-def test_a_folder_of_tests_is_stayed_clear_of(tmp_path):
+def test_tasks_in_an_excluded_folder_are_left_out(tmp_path):
     folder = tmp_path / "KernelBench" / "level2"
     folder.mkdir(parents=True)
     (folder / "7_x.py").write_text(TASK.source.replace("batch_size", "n").replace("rows", "m"))
@@ -204,7 +204,7 @@ def test_tasks_of_one_structure_are_in_one_split(tmp_path):
     assert len(dataset.pairs) == 2 and len(dataset.counts) == 1
 
 
-def test_the_card_counts_and_names_no_folder_of_mine(tmp_path):
+def test_the_card_has_counts_and_no_local_folders(tmp_path):
     url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {}), (proposal(2), WRONG)])
     build_dataset([url], out=tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
@@ -233,10 +233,10 @@ def test_every_variant_of_the_rules_is_described():
 @pytest.mark.parametrize(
     ("told", "error", "said"),
     [
-        ({"archives": []}, UsageError, "which archive"),
+        ({"archives": []}, UsageError, "no archive is given"),
         ({"archives": ["nowhere.sqlite"]}, ArchiveError, "nowhere.sqlite"),
-        ({"keep": 0}, UsageError, "nothing would be kept"),
-        ({"exclude": ["nowhere"]}, UsageError, "no tasks to stay clear of"),
+        ({"keep": 0}, UsageError, "the dataset would be empty"),
+        ({"exclude": ["nowhere"]}, UsageError, "no tasks to exclude"),
     ],
 )
 def test_bad_input_is_one_error(tmp_path, told, error, said):
@@ -246,7 +246,7 @@ def test_bad_input_is_one_error(tmp_path, told, error, said):
         build_dataset(given.pop("archives"), **given)
 
 
-def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path, monkeypatch):
+def test_an_unwritable_folder_is_reported_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr("kernelwright.dataset.build.excluded_tasks", lambda _: pytest.fail("late"))
     url = fill(tmp_path / "a.sqlite", TASK, [(proposal(1), {})])
     with pytest.raises(OSError, match=r"a\.sqlite"):

@@ -1,4 +1,4 @@
-"""What is said about a compiler that is absent, old or broken."""
+"""Messages about a compiler that is absent, old or broken."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A task brings its author's own modules along: no process of the judge's sees their files."""
+"""A task contains its author's own modules, whose files the judge's processes do not see."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def elsewhere(task, folder):
-    """What the task gives in a process that starts where nothing of the folder is."""
+    """Run the task in a process that cannot see the folder, and return its result."""
     path = folder / "task.pickle"
     path.write_bytes(pickle.dumps(task))
     for file in folder.rglob("*.py"):
@@ -83,7 +83,7 @@ def elsewhere(task, folder):
 
 
 @pytest.mark.parametrize("target", ["own_task.py", "own_task.py:Model", "own_task:Model"])
-def test_it_runs_where_the_files_are_not(folder, target):
+def test_a_bundled_task_runs_without_the_files(folder, target):
     assert elsewhere(load(target), folder) == 48.0
 
 
@@ -100,7 +100,7 @@ def test_a_file_that_imports_none_stays_as_it_is(folder):
 
 
 def two_folders(tmp_path):
-    """Tasks of two folders, each with a neighbour of the same name."""
+    """Tasks in two folders that each have a module of the same name."""
     paths = []
     for factor in (2, 3):
         folder = tmp_path / f"times_{factor}"
@@ -117,7 +117,7 @@ def total(task):
     return float(reference.build(0)(*reference.inputs(0)).sum())
 
 
-def test_neighbours_of_one_name_are_not_mistaken_for_one_another(folder):
+def test_modules_of_the_same_name_in_two_folders_are_kept_apart(folder):
     tasks = [load(path) for path in two_folders(folder)]
     assert [total(task) for task in (*tasks, *tasks)] == [48.0, 72.0, 48.0, 72.0]
     for file in folder.rglob("*.py"):
@@ -126,7 +126,7 @@ def test_neighbours_of_one_name_are_not_mistaken_for_one_another(folder):
     assert [total(task) for task in (*gone, *gone)] == [48.0, 72.0, 48.0, 72.0]
 
 
-def test_nor_are_those_of_two_kernels(folder):
+def test_modules_of_two_candidates_are_kept_apart(folder):
     tasks = [load(path) for path in two_folders(folder)]
     built = []
     for n, task in enumerate(tasks):
@@ -136,11 +136,11 @@ def test_nor_are_those_of_two_kernels(folder):
     assert [float(each(torch.ones(3, 8)).sum()) for each in built] == [48.0, 72.0]
 
 
-def test_a_neighbour_that_another_file_hides_is_an_error(folder, monkeypatch):
+def test_an_own_module_hidden_by_another_file_is_an_error(folder, monkeypatch):
     one, other = two_folders(folder)
     monkeypatch.syspath_prepend(one.parent)
     importlib.import_module("own_scales")  # as the user's own script does
     assert total(load(one)) == 48.0
-    with pytest.raises(TaskError, match="another own_scales is imported already") as refused:
+    with pytest.raises(TaskError, match="another module own_scales is already imported") as refused:
         load(other)
     assert str(one.parent) in refused.value.seen

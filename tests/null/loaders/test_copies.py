@@ -98,13 +98,13 @@ def test_a_copys_hooks_use_the_copys_own_parts():
     assert torch.equal(module(x), before)
 
 
-def test_torchs_own_copy_goes_on_with_the_original():
-    """Why there is one of our own."""
+def test_deepcopy_still_uses_the_originals_layers():
+    """This is why copied() exists."""
     module = Holding(closure)
     assert copy.deepcopy(module).run.__closure__[0].cell_contents is module.layer
 
 
-def test_what_a_closure_holds_besides_stays_and_may_be_missing():
+def test_other_closure_values_are_kept_and_may_be_unset():
     sizes = [1, 2]
     module = nn.Linear(2, 2)
     module.sizes = lambda: sizes
@@ -117,8 +117,8 @@ def test_what_a_closure_holds_besides_stays_and_may_be_missing():
     assert module.late() == unset
 
 
-def test_functions_of_a_file_stay_what_they_are():
-    """They are pickled by name: another function of that name would not be found."""
+def test_top_level_functions_are_not_copied():
+    """They are pickled by name, and a copy could not be found by that name."""
     module = nn.Linear(2, 2)
     module.act, module.acts = nn.functional.relu, [nn.functional.gelu]
     twin = copied(module)
@@ -126,7 +126,7 @@ def test_functions_of_a_file_stay_what_they_are():
 
 
 def test_a_dict_that_parts_share_is_shared_by_their_copies():
-    """A new one for each would leave what one notes unknown to the other."""
+    """With separate copies one part would not see what the other writes."""
     module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     module[0].notes = module[1].notes = {"act": lambda x: x}
     module[0].notes["itself"] = module[0].notes

@@ -26,7 +26,7 @@ def test_an_integer_spec_stays_below_its_bound(bound):
     assert tensor.min() >= 0 and tensor.max() < bound
 
 
-def test_distributions_are_those_asked_for():
+def test_specs_draw_from_the_requested_distribution():
     torch.manual_seed(0)
     normal, uniform = drawn("float32[20000]"), drawn("float32[20000]~uniform")
     assert abs(normal.mean()) < 0.05 and abs(normal.std() - 1) < 0.05
@@ -38,7 +38,7 @@ def test_distributions_are_those_asked_for():
     ("spec", "value"),
     [("3", 3), ("-0.5", -0.5), ("1e-5", 1e-5), ("true", True), ("None", None), (7, 7)],
 )
-def test_scalars_are_themselves(spec, value):
+def test_a_scalar_spec_is_its_value(spec, value):
     assert drawn(spec) == value and type(drawn(spec)) is type(value)
 
 
@@ -54,7 +54,7 @@ def test_scalars_are_themselves(spec, value):
         ("[1, 2]", "write float32"),
     ],
 )
-def test_a_spec_that_is_not_understood_says_how_to_write_it(spec, advice):
+def test_an_invalid_spec_is_an_error_with_the_syntax(spec, advice):
     with pytest.raises(TaskError, match=advice) as caught:
         expression(spec)
     assert caught.value.seen == spec
@@ -97,12 +97,12 @@ def test_a_constant_example_does_not_give_constant_inputs(value):
     assert drawn(torch.full((100,), value)).unique().numel() > 1
 
 
-def test_a_sparse_example_is_one_error():
+def test_a_sparse_example_is_an_error():
     with pytest.raises(TaskError, match="not a dense tensor"):
         expression(torch.eye(3).to_sparse())
 
 
 @pytest.mark.parametrize("value", [torch.zeros(2, dtype=torch.complex64), {"x": 1}, [1]])
-def test_what_cannot_be_written_points_to_a_function(value):
+def test_an_input_that_text_cannot_express_needs_a_function(value):
     with pytest.raises(TaskError, match="inputs=make_inputs"):
         expression(value)

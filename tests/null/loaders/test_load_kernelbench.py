@@ -50,7 +50,7 @@ UNFIT = {
     "count": (GOOD.replace("randn(4, 8)", "randn(4, 8), 1"), "inputs do not fit the forward"),
     "gradients": (
         GOOD.replace("return self.drop", "return torch.autograd.grad(x.sum(), x)[0] + self.drop"),
-        "the forward takes gradients, and kernels are judged without",
+        "the forward computes gradients, but kernels are judged without gradients",
     ),
     "constructor": (GOOD.replace("[8]", "[8, 9]"), r"Model\(\*get_init_inputs\(\)\) fails"),
     "result": (GOOD.replace("return self.drop", "return str"), "result cannot be compared"),
@@ -109,7 +109,7 @@ def test_a_file_beside_it_can_be_imported(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["pipe.py", "pipe.py:Model", "endless.py"])
-def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path, target):
+def test_a_pipe_or_device_is_refused_without_waiting(tmp_path, target):
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "endless.py").symlink_to("/dev/zero")
     with pytest.raises(TaskError, match=r"cannot be read\n.*it is no regular file"):
@@ -126,7 +126,7 @@ def test_a_broken_file_is_one_error_when_it_is_loaded(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", UNFIT)
-def test_what_does_not_fit_is_one_error_when_it_is_checked(tmp_path, case):
+def test_inputs_that_do_not_fit_are_an_error_at_the_check(tmp_path, case):
     text, what = UNFIT[case]
     task = load(written(tmp_path, text))
     with pytest.raises(TaskError, match=what) as caught:
@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_one_error_when_it_is_checked(tmp_path, case):
     assert caught.value.do
 
 
-def test_what_is_one_of_our_errors_is_not_wrapped_in_another(tmp_path):
+def test_a_kernelwright_error_is_not_wrapped(tmp_path):
     task = load(written(tmp_path, GOOD))
     result = {"logits": torch.zeros(1)}
     with pytest.raises(TaskError) as caught, task_code(task, *MISFIT):
@@ -144,12 +144,12 @@ def test_what_is_one_of_our_errors_is_not_wrapped_in_another(tmp_path):
 
 
 def test_a_result_nested_too_deep_is_the_tasks_fault():
-    """No candidate's result of such a form is read, and the refusal spoke of another number."""
+    """A candidate's result nested as deeply would be refused as well."""
     result = torch.zeros(1)
     for _ in range(8):
         result = [result]
     assert len(flatten(result)) == 1
-    with pytest.raises(TaskError, match="more than 8 lists or tuples"):
+    with pytest.raises(TaskError, match="nests lists or tuples more than 8 deep"):
         flatten([result])
 
 
@@ -170,13 +170,13 @@ def test_a_missing_file_names_the_nearest(tmp_path):
         load(tmp_path / "sofmax.py")
 
 
-def test_a_mark_of_the_byte_order_is_no_text(tmp_path):
+def test_a_byte_order_mark_is_removed(tmp_path):
     path = tmp_path / "marked.py"
     path.write_bytes(b"\xef\xbb\xbfx = 1\n")
     assert read_source(path) == "x = 1\n"
 
 
-def test_a_name_whose_bytes_are_no_text_can_be_stored(tmp_path):
+def test_a_file_name_that_is_not_utf8_can_be_stored(tmp_path):
     assert load(written(tmp_path, GOOD, os.fsdecode(b"t\xff.py"))).name == "t\\xff"
 
 
@@ -193,12 +193,12 @@ def test_inputs_for_a_file_that_makes_its_own_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["softmax", 3, None])
-def test_what_no_loader_claims_says_what_can_be_given(target):
-    with pytest.raises(TaskError, match=r"(?s)nothing here can load.*package\.module:Class"):
+def test_an_unknown_target_is_an_error_that_lists_the_forms(target):
+    with pytest.raises(TaskError, match=r"(?s)no loader accepts.*package\.module:Class"):
         load(target)
 
 
-def test_a_name_without_its_ending_is_told_from_a_file_that_is_no_python(tmp_path):
+def test_a_missing_file_and_a_file_of_another_type_are_different_errors(tmp_path):
     notes = tmp_path / "notes"
     with pytest.raises(TaskError, match="seen: no such file or folder"):
         load(str(notes))
@@ -207,6 +207,6 @@ def test_a_name_without_its_ending_is_told_from_a_file_that_is_no_python(tmp_pat
         load(str(notes))
 
 
-def test_a_folder_is_pointed_to_the_suite(tmp_path):
+def test_the_error_about_a_folder_names_the_suite_option(tmp_path):
     with pytest.raises(TaskError, match=r"(?s)a folder.*--suite kernelbench"):
         load(tmp_path)

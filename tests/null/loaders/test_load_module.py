@@ -106,7 +106,7 @@ def test_an_instance_keeps_its_weights_whatever_the_seed():
     assert not torch.equal(reference.inputs(1)[0], reference.inputs(2)[0])
 
 
-def test_a_function_with_what_it_closes_over():
+def test_a_function_is_pickled_with_its_closure():
     offset = torch.arange(8.0)
     task = load(lambda x: x + offset, inputs=torch.randn(3, 8))
     assert torch.equal(open_reference(task).build(0)(torch.zeros(8)), offset)
@@ -142,7 +142,7 @@ def test_another_process_can_open_the_task(file, tmp_path):
     assert done.stdout.strip() == "('float32', (3, 8))"
 
 
-def test_a_module_of_ones_own_file_opens_where_the_file_is_not(file, tmp_path, monkeypatch):
+def test_a_module_from_the_users_file_opens_without_the_file(file, tmp_path, monkeypatch):
     """The judge's processes see none of the user's folders."""
     import cloudpickle
 
@@ -204,15 +204,15 @@ for module in (Block(), torch.nn.Sequential(Block(), torch.nn.Linear(4, 4))):
 
 
 def test_an_object_is_the_same_task_in_another_run(tmp_path):
-    """Else its search would not go on, and nothing of it be found again."""
+    """Otherwise a search would not resume, and archived verdicts would not be found."""
     (tmp_path / "script.py").write_text(IDENTITY)
     command = [sys.executable, str(tmp_path / "script.py")]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout and len(set(runs[0].stdout.split())) == 2
 
 
-def test_what_a_script_defines_is_compiled_in_another_process(tmp_path):
-    """Else the strongest library setting is left out, and a speedup is against a weaker one."""
+def test_a_class_defined_in_a_script_compiles_in_another_process(tmp_path):
+    """Otherwise the strongest library setting would be missing, and speedups would be too high."""
     path = tmp_path / "task.pickle"
     for code in (SCRIPT, COMPILED):
         done = subprocess.run(
@@ -251,7 +251,7 @@ def test_errors_of_an_object():
         pass
 
     error(Net(8), "Net has no inputs")
-    error(Net(8), "already made", inputs=["float32[3,8]"], init=[8])
+    error(Net(8), "existing object", inputs=["float32[3,8]"], init=[8])
     error(Local, "give an instance", inputs=["float32[3,8]"], init=[8])
     lock = threading.Lock()
     error(lambda x: lock and x, "cannot be pickled", inputs=["float32[3,8]"])
@@ -263,7 +263,7 @@ def test_inputs_that_do_not_fit_are_one_error(file):
         check(task)
 
 
-def test_a_class_that_is_not_there_lists_the_others_once():
+def test_the_error_about_a_missing_class_lists_the_others_once():
     with pytest.raises(TaskError, match='no class "Nope"') as caught:
         load("torch.nn:Nope")
     assert str(caught.value).count("AdaptiveAvgPool1d") == 1

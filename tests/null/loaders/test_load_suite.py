@@ -69,7 +69,7 @@ def test_the_folder_of_levels_itself_is_accepted(checkout):
     assert len(kernelbench_suite(checkout / "KernelBench", [2])) == 1
 
 
-def test_what_is_not_a_checkout_is_said(checkout, tmp_path):
+def test_a_folder_that_is_no_checkout_is_an_error(checkout, tmp_path):
     with pytest.raises(TaskError, match="no such folder"):
         kernelbench_suite(tmp_path / "nowhere")
     with pytest.raises(TaskError, match=r"(?s)not a KernelBench checkout.*git clone"):

@@ -1,4 +1,4 @@
-"""Files say by their names which problem of a suite they are for."""
+"""The names of files say which problem of a suite they are for."""
 
 from pathlib import PurePath
 
@@ -49,18 +49,18 @@ def test_a_name_says_the_problem(name):
 @pytest.mark.parametrize(
     "name", ["mine.py", "2_3_mine.py", "level_2_problem_3.py", "33_mine.py", "1_4.py", "3D_mine.py"]
 )
-def test_a_name_that_says_none_is_for_none(name):
+def test_a_name_without_a_problem_matches_none(name):
     assert entry_for(PurePath(name), ONE) is None
 
 
-def test_with_several_levels_a_number_alone_says_too_little():
+def test_a_number_alone_is_ambiguous_with_several_levels():
     assert entry_for(PurePath("3_mine.py"), TWO) is None
     assert entry_for(PurePath("level2/3_mine.py"), TWO).level == "2"
     assert entry_for(PurePath("2_3_mine.py"), TWO).name == "3_ConvTranspose3d_Sum"
     assert entry_for(PurePath("level_1_problem_3.py"), TWO).level == "1"
 
 
-def test_the_built_in_suite_goes_by_name():
+def test_the_built_in_suite_matches_by_name():
     entries = builtin_suite()
     for name in ("layer_norm", "batch_norm", "mlp"):
         for path in (f"{name}.py", f"{name}_v2.py", f"{name}/right.py", f"{name}-a/x.py"):

@@ -1,4 +1,4 @@
-"""A Python that leaves assertions out (-O, PYTHONOPTIMIZE) leaves none of a task's out."""
+"""A task's assertions run even under python -O or PYTHONOPTIMIZE."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A file that is a part of a package is told by which name it can be given."""
+"""The error about a file in a package says by which name it can be loaded."""
 
 import sys
 
@@ -19,7 +19,7 @@ class Gate(torch.nn.Module):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Makes t/pkg_of_mine/sub/mod.py with the imports given; the working folder has t in it."""
+    """Makes t/pkg_of_mine/sub/mod.py with the given imports; t is in the working folder."""
     monkeypatch.chdir(tmp_path)
 
     def make(imports):
@@ -40,7 +40,7 @@ def package(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "imports", ["from ..sizes import SCALE", "from pkg_of_mine.sizes import SCALE"]
 )
-def test_a_file_of_a_package_is_told_its_name(package, monkeypatch, imports, entry):
+def test_a_package_file_gets_an_error_with_its_import_name(package, monkeypatch, imports, entry):
     with pytest.raises(TaskError, match="does not import") as caught:
         load(package(imports) + entry, inputs=["float32[3,8]"] if entry else None)
     name = "pkg_of_mine.sub.mod" + (entry or ":Model")
@@ -51,13 +51,13 @@ def test_a_file_of_a_package_is_told_its_name(package, monkeypatch, imports, ent
         assert load(name, inputs=["float32[3,8]"]).name == "Gate"
 
 
-def test_a_folder_without_a_mark_may_be_a_package(package, tmp_path):
+def test_a_folder_without_init_may_be_a_package(package, tmp_path):
     place = package("from .sizes import SCALE")
     (tmp_path / "t/pkg_of_mine/sub/__init__.py").unlink()
     with pytest.raises(TaskError, match=r"pkg_of_mine\.sub\.mod:Gate, in the folder t$"):
         load(f"{place}:Gate", inputs=["float32[3,8]"])
 
 
-def test_what_another_package_lacks_is_said_as_it_is(package):
+def test_a_missing_foreign_package_is_reported_unchanged(package):
     with pytest.raises(TaskError, match="pip install no_such_package"):
         load(package("import no_such_package") + ":Gate", inputs=["float32[3,8]"])

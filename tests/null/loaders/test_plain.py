@@ -1,4 +1,4 @@
-"""What a task gives to its module and gets from it can be handed on and compared, or is refused."""
+"""Inputs, weights and results that cannot be passed on or compared are refused."""
 
 import pytest
 import torch
@@ -67,8 +67,8 @@ def task(given=ROWS, result="torch.ones(2)"):
         ("torch.ones(3, dtype=torch.uint16)", "a tensor of uint16"),
     ],
 )
-def test_what_no_candidate_can_be_given(given, seen):
-    with pytest.raises(TaskError, match=f"get_inputs returns what(.|\n)*{seen}"):
+def test_inputs_that_cannot_be_passed_to_a_candidate_are_refused(given, seen):
+    with pytest.raises(TaskError, match=f"get_inputs returns a value(.|\n)*{seen}"):
         check(task(given))
 
 
@@ -83,7 +83,7 @@ def test_what_no_candidate_can_be_given(given, seen):
         ("x.to(torch.complex32)", "a tensor of complex32"),
     ],
 )
-def test_what_cannot_be_compared(result, seen):
+def test_results_that_cannot_be_compared_are_refused(result, seen):
     with pytest.raises(TaskError, match=f"result cannot be compared(.|\n)*{seen}"):
         check(task(result=result))
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_compared(result, seen):
     ("result", "seen"),
     [("Pair(x, x + 1)", "Pair"), ("[x, Pair(x, x)]", "Pair"), ("Rows([x])", "Rows")],
 )
-def test_a_result_whose_class_no_kernel_gives(result, seen):
+def test_results_of_other_classes_are_refused(result, seen):
     with pytest.raises(TaskError, match=f"seen: {seen}\n.*tuple") as refused:
         check(task(result=result))
     assert "plain" in refused.value.what
@@ -103,19 +103,19 @@ def test_torchs_own_named_tuples_are_taken_as_plain_ones():
 
 
 @pytest.mark.parametrize("result", ["None", "[None, ()]"])
-def test_nothing_to_compare(result):
+def test_an_empty_result_is_refused(result):
     with pytest.raises(TaskError, match="returns nothing"):
         check(task(result=result))
 
 
-def test_plain_values_are_given_as_they_are_and_their_tensors_on_the_device():
+def test_plain_inputs_are_kept_and_tensors_are_on_the_device():
     given = f"{{'rows': {ROWS}, 'how': ['mean', 2, None]}}, torch.Size([3]), torch.float32"
     (held, shape, dtype) = open_reference(task(given)).inputs(0, "meta")
     assert held["rows"].device.type == "meta" and held["how"] == ["mean", 2, None]
     assert tuple(shape) == (3,) and str(dtype) == "torch.float32"
 
 
-def test_numbers_that_torch_cannot_compare_are_told_from_what_is_not_dense():
+def test_incomparable_dtypes_and_sparse_layouts_are_different_errors():
     told = []
     for odd in (task("torch.ones(3).to(torch.uint16)"), task(result="x.to(torch.uint32)")):
         with pytest.raises(TaskError) as refused:
@@ -125,7 +125,7 @@ def test_numbers_that_torch_cannot_compare_are_told_from_what_is_not_dense():
 
 
 @pytest.mark.parametrize("put_off", ["conj()", "conj().imag", "mH"])
-def test_what_torch_puts_off_is_done_before_it_is_given(put_off):
+def test_lazy_conjugation_and_negation_are_materialised(put_off):
     given = f"torch.randn(4, 4, dtype=torch.complex64).{put_off}"
     (x,) = open_reference(task(given)).inputs(0)
     assert not x.is_conj() and not x.is_neg()
@@ -151,7 +151,7 @@ def get_init_inputs():
 """
 
 
-def test_the_type_that_a_task_asks_torch_for_is_its_own():
+def test_the_default_dtype_of_a_task_affects_only_that_task():
     reference = open_reference(Task("double", "test", DOUBLE))
     assert torch.get_default_dtype() == torch.float32
     with reference.in_its_type():

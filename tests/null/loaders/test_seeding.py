@@ -1,4 +1,4 @@
-"""Seeding in a tenth of the time gives the numbers that torch.manual_seed gives."""
+"""Fast seeding gives the same numbers as torch.manual_seed."""
 
 import torch
 

@@ -1,10 +1,10 @@
-"""Structures: what is one task under another name, size or spelling, and what is not."""
+"""Structures recognise a task under other names, sizes and spellings."""
 
 import pytest
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.loaders.structure import Known, structure
+from kernelwright.loaders.structure import KnownStructures, structure
 from kernelwright.loaders.trace import trace
 from kernelwright.suites.suite import builtin_suite
 
@@ -52,7 +52,7 @@ LINEAR = "self.fc = nn.Linear(16, 4)"
 )  # fmt: skip
 def test_names_sizes_numbers_and_spelling_do_not_matter(one, other):
     assert structure(one).repeats(structure(other))
-    assert Known([one]).repeated_by(structure(other)) == one.name
+    assert KnownStructures([one]).repeated_by(structure(other)) == one.name
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_names_sizes_numbers_and_spelling_do_not_matter(one, other):
          task("return torch.relu(self.fc(x).sum(-1))", init=LINEAR)),
     ],
 )  # fmt: skip
-def test_other_work_is_another_structure(one, other):
+def test_a_different_computation_has_a_different_structure(one, other):
     assert not structure(one).repeats(structure(other))
     assert structure(one).digest != structure(other).digest
 
 
-def test_a_long_chain_with_one_step_more_is_next_to_it():
+def test_a_long_chain_with_one_more_step_counts_as_a_repeat():
     steps = "x.sin().exp().tanh().abs().sqrt().cos()"
     longer = structure(task(f"return {steps}.sigmoid()"))
     assert longer.repeats(structure(task(f"return {steps}")))
@@ -85,7 +85,7 @@ def test_no_built_in_task_repeats_another():
     assert pairs == []
 
 
-def test_following_a_task_takes_no_memory():
+def test_tracing_a_task_allocates_no_memory():
     followed = trace(task("return (x @ x).sum()", inputs="torch.randn(1 << 20, 1 << 20)"))
     assert followed.flops == 2 * (1 << 60)
     assert followed.least_bytes == 4 * (1 << 40) + 4
@@ -94,7 +94,7 @@ def test_following_a_task_takes_no_memory():
 def test_a_task_that_depends_on_values_is_compared_by_its_text():
     loop = "while x.sum() > 1:; x = x * 0.5; return x".replace("; x =", "\n            x =", 1)
     one = task(loop.replace(":\n", ":\n", 1))
-    with pytest.raises(TaskError, match="followed"):
+    with pytest.raises(TaskError, match="cannot be traced"):
         trace(one)
     found = structure(one)
     assert found.trace is None

@@ -1,4 +1,4 @@
-"""What a port is written over: nothing but its own, as it left it."""
+"""A port overwrites only its own unchanged files."""
 
 import json
 import resource

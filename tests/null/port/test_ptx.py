@@ -111,7 +111,8 @@ def test_ptx_in_raw_strings_and_between_comments_is_read():
      r'"mov.u32 %0, %1; \x9"'],
 )  # fmt: skip
 def test_incomplete_ptx_is_left_and_reported(text):
-    """What a macro puts in was left out in silence, and what Python cannot read ended the port."""
+    """PTX from a macro was once dropped silently, and text that Python cannot read ended the
+    port."""
     done = port(f'asm({text} : "=r"(p[0]) : "r"(p[1]));')
     assert [finding.construct for finding in done.unported] == ["inline PTX"]
     assert text in done.text

@@ -1,4 +1,4 @@
-"""What public programs showed: constructs that no program of the bench has."""
+"""Constructs of public programs that no program of the bench has."""
 
 from pathlib import Path
 

@@ -1,11 +1,11 @@
 """Pass rates of the bench of programs: what was not tried is not counted as wrong."""
 
-from kernelwright.bench.port_bench import Outcome, chosen, rates
+from kernelwright.bench.port_bench import ProgramOutcome, chosen, rates
 
 
 def outcome(name, *, compiled=True, runs=((32, True), (64, True)), hazardous=False, on_nvidia=None):
     built = (("gfx942", compiled),) if compiled is not None else ()
-    return Outcome(name, "scan", hazardous, built, runs, (), on_nvidia)
+    return ProgramOutcome(name, "scan", hazardous, built, runs, (), on_nvidia)
 
 
 def test_rates_count_what_was_tried():

@@ -1,4 +1,4 @@
-"""What becomes of a file: every kind of edit, and nothing left silently."""
+"""The translation of a file: every kind of edit, and a finding for every remaining name."""
 
 import re
 

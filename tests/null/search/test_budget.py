@@ -1,4 +1,4 @@
-"""When a search stops to begin candidates."""
+"""A search begins no candidates after its budget."""
 
 import time
 from types import SimpleNamespace
@@ -13,8 +13,8 @@ from kernelwright.search.loop import _Search
 BUDGET_S = 100.0
 
 
-class Court:
-    """A judge that takes time for each verdict, and asks for two candidates at once."""
+class SlowJudge:
+    """A judge that needs time for each verdict and requests two candidates ahead."""
 
     heat = 1
 
@@ -34,7 +34,7 @@ class Court:
 
 
 class Search(_Search):
-    """Without an archive."""
+    """A search without an archive."""
 
     def __post_init__(self):
         self.deadline, self.seen = time.monotonic() + BUDGET_S, set()
@@ -52,29 +52,29 @@ class Search(_Search):
 @pytest.mark.parametrize(
     ("verdict_s", "n_begun", "n_judged"), [(30, 5, 4), (60, 3, 3), (150, 2, 2), (250, 2, 1)]
 )
-def test_nothing_is_begun_after_the_end_of_the_budget(monkeypatch, verdict_s, n_begun, n_judged):
-    """What was begun before may end, but not for long; one candidate is judged in any case."""
+def test_no_candidate_is_begun_after_the_budget(monkeypatch, verdict_s, n_begun, n_judged):
+    """Candidates begun earlier may end, within a limit; one candidate is judged in any case."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(time, "monotonic", lambda: clock.now)
-    court = Court(clock, verdict_s)
+    judge = SlowJudge(clock, verdict_s)
     settings = Settings(budget_s=BUDGET_S)
-    search = Search(TASK, Device.parse("cpu"), ("cpp",), settings, None, court, print)
+    search = Search(TASK, Device.parse("cpu"), ("cpp",), settings, None, judge, print)
     sources = (proposal(f"class ModelNew: x = {i}") for i in range(9))
     proposer = SimpleNamespace(name="rules", propose=lambda brief: sources)
     monkeypatch.setattr("kernelwright.core.plugins.find", lambda *_: proposer)
     search.elsewhere = ()
     search.run()
-    assert all(begun_s <= BUDGET_S for _, begun_s in court.begun)
-    assert (len(court.begun), len(search.history)) == (n_begun, n_judged)
+    assert all(begun_s <= BUDGET_S for _, begun_s in judge.begun)
+    assert (len(judge.begun), len(search.history)) == (n_begun, n_judged)
 
 
-def test_a_budget_that_slow_baselines_have_spent_buys_one_verdict(monkeypatch):
+def test_one_candidate_is_judged_even_if_baselines_used_up_the_budget(monkeypatch):
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(time, "monotonic", lambda: clock.now)
-    court = Court(clock, 1.0)
+    judge = SlowJudge(clock, 1.0)
     settings = Settings(budget_s=BUDGET_S)
-    search = Search(TASK, Device.parse("cpu"), ("cpp",), settings, None, court, print)
+    search = Search(TASK, Device.parse("cpu"), ("cpp",), settings, None, judge, print)
     clock.now = 2 * BUDGET_S
     sources = (proposal(f"class ModelNew: x = {i}") for i in range(9))
     search.pull(SimpleNamespace(name="rules", propose=lambda brief: sources), search.deadline)
-    assert len(court.begun) == len(search.history) == 1
+    assert len(judge.begun) == len(search.history) == 1

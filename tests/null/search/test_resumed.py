@@ -1,4 +1,4 @@
-"""What a search that goes on takes from the archive."""
+"""A resumed search uses verdicts from the archive."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ HERE = Environment("cpu", {"cpu": "this one"})
 @pytest.mark.parametrize(
     ("status", "is_seen"), [(Status.WRONG_VALUES, True), (Status.INFRA_ERROR, False)]
 )
-def test_what_the_machine_failed_on_is_tried_again(tmp_path, status, is_seen):
+def test_candidates_that_the_machine_failed_on_are_tried_again(tmp_path, status, is_seen):
     settings = Settings(archive=str(tmp_path / "archive.sqlite"))
     said = proposal()
     with Archive(settings.archive) as archive:

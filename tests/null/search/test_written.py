@@ -1,4 +1,4 @@
-"""The source that a search hands over, as a file."""
+"""The source file that a search writes."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.search.result import write_source
 
 
-def test_a_disk_that_fills_up_costs_no_source_that_was_there(tmp_path):
+def test_a_full_disk_does_not_destroy_an_existing_source(tmp_path):
     candidate = Candidate("# long\n" * 1000, "cpp")
     path = write_source(candidate, tmp_path, "task")
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -45,7 +45,7 @@ def test_a_source_is_utf_8_whatever_the_locale(tmp_path):
 def test_a_name_that_is_too_long_for_the_source_is_refused_before_anything_is_judged(
     tmp_path, monkeypatch
 ):
-    """A report's name is shorter than a source's: such a search failed at its end."""
+    """A source's name is longer than a report's, so such a search would fail at its end."""
     monkeypatch.chdir(tmp_path)
     task = replace(TASK, name="n" * 240)
     with pytest.raises(TaskError, match="name is too long"):

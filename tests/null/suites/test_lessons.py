@@ -144,7 +144,7 @@ def test_average_pooling_has_no_dilation():
 
 
 def test_arguments_that_the_constructor_call_leaves_out_have_a_default():
-    """As people write flags that nobody sets: the arguments end before them."""
+    """Some tasks have flags that nobody sets: the constructor call ends before them."""
     found = [
         lesson.task.source for lesson in lessons(60, seed=9, forms=["pooling", "linear", "mapping"])
     ]
@@ -165,7 +165,7 @@ def test_an_unknown_form_is_reported():
 
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_drawn_tasks_are_valid_python(form):
-    """What is none is dropped without a word, and with it a way of writing."""
+    """An operator that is not in the table would be dropped silently, and its spelling with it."""
     for number in range(40):
         draw = random.Random(f"{form} {number}")
         builder = LessonBuilder(draw, sizes_of("small"))

@@ -40,7 +40,7 @@ int one;
 
 
 class ModelNew(torch.nn.Module):
-    """A candidate that nobody runs here."""
+    """A candidate that is never run."""
 
     def forward(self, x):
         return ctypes.CDLL("x").run(x)
@@ -80,7 +80,7 @@ def proposal(text: str = "a", **said) -> Proposal:
 
 
 def verdict(of: Candidate, speed: float | None = None, reason: str = "", device: str = "cpu"):
-    """Passed at ``speed`` times the library's, or not passed for ``reason``."""
+    """Return a verdict: passed at ``speed`` times the library's, or failed for ``reason``."""
     timing = None
     if speed is not None:
         samples = {"candidate": (1000,) * 5, "eager": (int(1000 * speed),) * 5}

@@ -9,7 +9,7 @@ from kernelwright.proposers.swarm import concurrency
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """A real HTTP server on this machine that answers as the test says."""
+    """A real local HTTP server with scripted answers."""
     pytest.importorskip("openai")
     for provider in providers().values():
         for name in provider["keys"]:
@@ -23,7 +23,7 @@ def scripted(monkeypatch):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Tell how many questions are in each round; one until then."""
+    """Set the number of questions in each round; the default is one."""
 
     def tell(n):
         monkeypatch.setattr(concurrency, "FIRST", n)

@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks the chat-completions protocol, and misbehaves as told."""
+"""A real HTTP server with the chat-completions protocol that follows a script of failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODEL = "scripted"
 
 
 class ScriptedServer:
-    """Answers request after request with the steps of its script; the last one stays."""
+    """Answers each request with the next step of its script; the last step repeats."""
 
     def __init__(self) -> None:
         self.script: list[Step] = [say("hello")]
@@ -64,7 +64,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def say(text: str, *, reads: int = 100, writes: int = 50, ended: str = "stop") -> Step:
-    """A whole answer in three pieces, with its count of tokens."""
+    """A complete answer in three pieces, with its token counts."""
 
     def step(handler: BaseHTTPRequestHandler) -> None:
         third = max(1, len(text) // 3)
@@ -80,7 +80,7 @@ def say(text: str, *, reads: int = 100, writes: int = 50, ended: str = "stop") -
 
 
 def half(text: str) -> Step:
-    """The beginning of an answer, then the connection is gone."""
+    """The beginning of an answer, followed by a closed connection."""
 
     def step(handler: BaseHTTPRequestHandler) -> None:
         _event(handler, {"delta": {"content": text}, "finish_reason": None, "index": 0})
@@ -101,7 +101,7 @@ def refuse(text: str) -> Step:
 
 
 def chunks(*found: tuple[dict, dict | None]) -> Step:
-    """A stream of (choice, usage) as they are given."""
+    """A stream of the given (choice, usage) pairs."""
 
     def step(handler: BaseHTTPRequestHandler) -> None:
         for choice, usage in found:

@@ -1,4 +1,4 @@
-"""What of an answer is code, and what is wrong with those that have none."""
+"""Reading the code of an answer, and naming the fault of an answer without code."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_the_fault_is_named(text, fault):
 
 
 @given(st.text())
-def test_any_text_is_code_or_a_fault(text):
+def test_every_answer_gives_either_code_or_a_fault(text):
     found = read(text, "torch")
     assert bool(found.code) != bool(found.fault)
 
@@ -76,7 +76,7 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_a_kernel_that_nobody_launches_is_none():
+def test_a_kernel_that_is_never_launched_does_not_count():
     launched = f"```python\n{KERNEL.format(does='add[(1,)](x, BLOCK=8)')}```"
     copied = f"```python\n{KERNEL.format(does='x = x.contiguous()')}```"
     assert read(launched, "triton").code

@@ -1,4 +1,4 @@
-"""Pictures that a user attaches reach models that see, and stop none that does not."""
+"""Attached pictures reach models that accept them and do not stop other models."""
 
 import base64
 from dataclasses import replace
@@ -47,14 +47,14 @@ def test_a_picture_goes_with_the_question_and_the_call_names_it(scripted, pictur
     assert call.parameters["pictures"] == [picture] and "pictures" not in scripted.requests[0]
 
 
-def test_without_that_part_of_the_context_nothing_is_shown(scripted, picture):
+def test_without_the_attached_part_no_picture_is_shown(scripted, picture):
     scripted.script = [say(answer())]
     calls(scripted, picture, parts="reference")
     assert [shown(request) for request in scripted.requests] == [[]]
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 500])
-def test_a_model_that_does_not_see_is_asked_without_and_shown_no_other(scripted, picture, status):
+def test_a_model_that_refuses_pictures_is_asked_without_them(scripted, picture, status):
     scripted.script = [fail(status, "image input is not supported"), say(answer())]
     (first,), (second,) = calls(scripted, picture), calls(scripted, picture)
     assert first.outcome is second.outcome is Outcome.ANSWERED
@@ -70,7 +70,7 @@ def test_a_server_that_broke_down_once_is_shown_the_next_picture(scripted, pictu
     assert [bool(shown(request)) for request in scripted.requests] == [True, False, True]
 
 
-def test_a_call_that_only_mends_the_form_shows_none(scripted, picture):
+def test_a_call_that_corrects_the_form_shows_no_picture(scripted, picture):
     scripted.script = [say("no code"), say(answer())]
     first, again = calls(scripted, picture)
     assert (again.purpose, "pictures" in again.parameters) == ("reformat", False)
@@ -92,7 +92,7 @@ def test_a_model_that_the_server_does_not_have_is_an_error_with_pictures_too(scr
     assert [bool(shown(request)) for request in scripted.requests] == [True, False]
 
 
-def test_a_budget_counts_a_picture_at_its_most():
+def test_a_reservation_counts_a_picture_at_its_maximum():
     ledger = Ledger(replace(BRIEF, budget_tokens=PICTURE_TOKENS))
     asked = (("user", "x"),)
     assert ledger.reserve("openai:x", asked, 1, n_pictures=1) is not None
@@ -100,7 +100,7 @@ def test_a_budget_counts_a_picture_at_its_most():
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "missing.png", "binary.bin", "large.png", "x.png"])
-def test_what_cannot_be_shown_is_refused_before_anything_is_asked(scripted, tmp_path, name):
+def test_an_unusable_attachment_is_refused_before_any_call(scripted, tmp_path, name):
     (tmp_path / "binary.bin").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "large.png").write_bytes(bytes(3_900_001))
     (tmp_path / "x.png").mkdir()

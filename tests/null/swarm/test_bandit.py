@@ -1,4 +1,4 @@
-"""The bandit asks what pays, per cost and kind of task, and lets an arm that fails rest."""
+"""The bandit prefers arms with a high reward per cost, and rests failing arms."""
 
 import random
 from collections import Counter
@@ -19,7 +19,7 @@ def chosen(brief, n=300):
 
 
 def tried(arm, passes, **said):
-    """Calls of an arm with verdicts: one per entry of ``passes``."""
+    """Return calls of an arm with verdicts, one per entry of ``passes``."""
     calls, history = [], []
     for passed in passes:
         text = f"{arm.model} {len(calls)}"
@@ -42,14 +42,14 @@ def test_the_arm_that_passes_is_asked_more():
     assert counts[GOOD] > 270
 
 
-def test_of_equal_arms_the_cheaper_one_is_asked_more():
+def test_the_cheaper_of_two_equal_arms_is_asked_more():
     cheap = tried(GOOD, [True, False] * 4, took_s=1.0, output_tokens=900)
     dear = tried(BAD, [True, False] * 4, took_s=9.0, output_tokens=100)
     assert chosen(brief_of(cheap, dear))[GOOD] > 270
     assert chosen(brief_of(cheap, dear, budget_tokens=10_000))[BAD] > 270
 
 
-def test_other_tasks_of_the_same_kind_teach():
+def test_results_on_tasks_of_the_same_kind_count():
     same, other = "y = torch.tanh(x)", "torch.matmul(x, w)"
     lessons = [Trial(same, GOOD.model, CONTEXT, True)] * 40
     lessons += [Trial(other, BAD.model, CONTEXT, True)] * 40
@@ -66,14 +66,14 @@ def test_an_arm_that_fails_three_times_rests_until_the_next_run():
 
 
 @pytest.mark.parametrize(("speed", "worth"), [(2.0, 1.0), (1.2, 0.3)])
-def test_an_optimisation_is_worth_what_it_improves(speed, worth):
+def test_an_optimisation_is_rewarded_for_an_improvement(speed, worth):
     parent, child = proposal("parent"), proposal("child", call="0001")
     asked = call(1, purpose="optimise", parent=parent.candidate.digest)
     history = ((parent, verdict(parent.candidate, 1.5)), (child, verdict(child.candidate, speed)))
     assert reward(asked, replace(BRIEF, calls=(asked,), history=history)) == worth
 
 
-def test_a_mended_answer_is_the_first_calls_merit():
+def test_a_corrected_answer_rewards_the_first_call():
     first, second = call(1), call(2, purpose="reformat", follows="0001")
     said = proposal(call="0002")
     brief = replace(BRIEF, calls=(first, second), history=((said, verdict(said.candidate)),))

@@ -1,4 +1,4 @@
-"""What hosted providers answer through their OpenAI-compatible endpoints, replayed by a server.
+"""Answers of hosted providers' OpenAI-compatible endpoints, replayed by a server.
 
 Source:
     docs.anthropic.com/en/api/openai-sdk; ai.google.dev/gemini-api/docs/openai; the shapes of
@@ -22,7 +22,7 @@ KEYS = {"anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}
 
 @pytest.fixture
 def ask(scripted, monkeypatch):
-    """Ask a provider whose endpoint is here."""
+    """Ask a provider through a local endpoint."""
 
     def asked(provider, timeout_s=5.0):
         url, _, _ = scripted.model.partition("#")
@@ -45,7 +45,7 @@ def test_a_provider_gets_its_key_and_only_what_it_knows(ask, scripted, provider)
     }  # fmt: skip
 
 
-def test_gemini_counts_in_every_chunk_and_its_thoughts_in_the_total_alone(ask, scripted):
+def test_geminis_running_totals_and_thinking_tokens_are_counted(ask, scripted):
     first = {"prompt_tokens": 20, "completion_tokens": 90, "total_tokens": 515}
     last = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}
     scripted.script = [

@@ -1,4 +1,4 @@
-"""Keys are kept out of prompts, archives and reports, whosever they are."""
+"""Keys are kept out of prompts, archives and reports."""
 
 import warnings
 
@@ -23,7 +23,7 @@ LOOK_LIKE_KEYS = [
 
 
 @pytest.mark.parametrize("key", LOOK_LIKE_KEYS)
-def test_what_looks_like_a_key_is_hidden_in_a_servers_complaint(key):
+def test_a_key_in_a_servers_error_is_hidden(key):
     assert printable_error(f"the key {key}, is wrong") == "the key [key], is wrong"
 
 
@@ -36,18 +36,18 @@ WORDS = [
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_other_words_stay(words):
+def test_ordinary_words_are_not_hidden(words):
     assert printable_error(words) == words
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "MISTRAL_API_KEY", "AWS_SECRET_ACCESS_KEY"])
-def test_a_secret_of_this_process_is_hidden_whosever_it_is(monkeypatch, name):
+def test_every_secret_of_the_environment_is_hidden(monkeypatch, name):
     monkeypatch.setenv(name, "of-another-provider-12")
     assert without_keys("TOKEN = 'of-another-provider-12'") == "TOKEN = '[key]'"
     assert printable_error("wrong: of-another-provider-12") == "wrong: [key]"
 
 
-def test_of_two_keys_one_may_begin_as_the_other_does(monkeypatch):
+def test_a_key_that_is_a_prefix_of_another_is_hidden(monkeypatch):
     monkeypatch.setenv("A_API_KEY", "0123456789abcdef")
     monkeypatch.setenv("B_API_KEY", "0123456789abcdef-and-more")
     assert without_keys("0123456789abcdef-and-more") == "[key]"
@@ -65,10 +65,10 @@ def test_a_variable_that_is_no_secret_garbles_no_prompt(monkeypatch, name, value
     ("url", "is_told"),
     [("http://10.0.0.7:8000/v1", True), ("https://10.0.0.7/v1", False), ("http://[::1]/v1", False)],
 )
-def test_a_key_that_goes_unencrypted_to_another_machine_is_told(monkeypatch, url, is_told):
+def test_sending_a_key_unencrypted_to_another_machine_warns(monkeypatch, url, is_told):
     monkeypatch.setenv("VLLM_API_KEY", "sk-0123456789abcdef0123456789abcdef")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         open_endpoint(f"{url}#model")
-    texts = [str(each.message) for each in told if "the key goes to" in str(each.message)]
+    texts = [str(each.message) for each in told if "the key is sent to" in str(each.message)]
     assert len(texts) == is_told and all("sk-" not in text for text in texts)

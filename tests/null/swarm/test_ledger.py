@@ -1,4 +1,4 @@
-"""Whatever calls cost, the spend exceeds the budget by one call at most."""
+"""The spend exceeds the budget by one call at most."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def reply(read, written):
     costs=st.lists(st.tuples(st.integers(0, 100), st.integers(0, MAX_OUT)), max_size=40),
     width=st.integers(1, 8),
 )
-def test_tokens_are_exceeded_by_one_call_at_most(budget, costs, width):
+def test_the_token_budget_is_exceeded_by_one_call_at_most(budget, costs, width):
     ledger = Ledger(replace(BRIEF, budget_tokens=budget))
     spent, flying = 0, []
     for read, written in costs:
@@ -44,7 +44,7 @@ def test_tokens_are_exceeded_by_one_call_at_most(budget, costs, width):
     assert spent <= budget + 100 + MAX_OUT
 
 
-def test_money_in_flight_counts_at_its_most():
+def test_calls_in_flight_count_at_their_maximum_cost():
     ledger = Ledger(replace(BRIEF, budget_usd=0.009, prices=PRICES))
     first = ledger.reserve(MODEL, ASK, MAX_OUT)
     assert first.cost_usd == pytest.approx((100 * 2 + MAX_OUT * 8) / 1e6)
@@ -54,7 +54,7 @@ def test_money_in_flight_counts_at_its_most():
     assert ledger.reserve(MODEL, ASK, MAX_OUT) is not None  # what it did not take is free again
 
 
-def test_what_nobody_counted_is_counted_at_its_most():
+def test_uncounted_tokens_count_at_their_maximum():
     ledger = Ledger(BRIEF)
     most = ledger.reserve(MODEL, ASK, MAX_OUT)
     paid = ledger.settle(MODEL, most, Reply("é" * 10, Outcome.CUT))
@@ -66,7 +66,7 @@ def test_no_call_begins_when_the_time_is_up():
 
 
 @pytest.mark.parametrize("text", ["x", "m=1", "m=1/x", "=1/2", "m=-1/2", "m=nan/1", "m=1/inf"])
-def test_what_is_no_price_is_refused(text):
+def test_a_malformed_price_is_refused(text):
     with pytest.raises(UsageError, match="not a price"):
         parse_prices((text,))
 

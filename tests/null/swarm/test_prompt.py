@@ -1,4 +1,4 @@
-"""Every part of the context changes the prompt, and a prompt holds no more than its parts."""
+"""Every part of the context changes the prompt, and a prompt contains only its parts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_each_part_can_be_switched(part):
     assert SAYS[part] in text([part]) and SAYS[part] not in text(others)
 
 
-def test_the_interface_and_the_form_are_always_told():
+def test_every_prompt_states_the_interface_and_the_form():
     said = text([])
     assert "def __init__(self, width, eps=1e-05)" in said and "def forward(self, x)" in said
     assert "ctypes.CDLL" in said and "## Performance analysis" in said and "ModelNew" in said
@@ -92,7 +92,7 @@ def test_contexts_are_sets_in_one_order():
         parse_contexts(["exemplar"])
 
 
-def test_of_a_compilers_pages_the_errors_stay():
+def test_a_long_compiler_output_is_trimmed_to_its_errors():
     noise = [f"In file included from /usr/include/c++/12/x{i}:1:" for i in range(200)]
     lines = [*noise, "a.cpp:3:5: error: 'vec' was not declared", "    3 | vec y;", *noise]
     short = trimmed("\n".join(lines))
@@ -100,7 +100,7 @@ def test_of_a_compilers_pages_the_errors_stay():
     assert trimmed("off by one") == "off by one"
 
 
-def test_first_right_then_fast():
+def test_kernels_are_repaired_first_and_then_optimised():
     import random
 
     questions = [next_question(BRIEF, n, random.Random(n)).purpose for n in range(5)]
@@ -116,7 +116,7 @@ def test_first_right_then_fast():
     assert {next_question(right, n, random.Random(n)).purpose for n in range(9)} == {"optimise"}
 
 
-def test_what_nobody_times_need_only_be_right():
+def test_an_untimed_dialect_is_done_with_a_correct_kernel():
     import random
 
     brief = replace(BRIEF, history=(HISTORY[0],), dialects=("cpp", "triton"), timed=False)
@@ -129,7 +129,7 @@ def test_what_nobody_times_need_only_be_right():
     assert next_question(brief, 0, random.Random(0)) is None
 
 
-def test_dialects_take_turns_and_the_library_is_none_of_them():
+def test_dialects_take_turns_without_torch():
     import random
 
     brief = replace(BRIEF, dialects=("cpp", "torch", "triton"))
@@ -142,19 +142,19 @@ def test_a_key_never_enters_a_prompt(monkeypatch):
     assert "key-of" not in text(list(PARTS)) and TASK.source
 
 
-def test_the_roofline_is_what_must_be_moved_at_the_speed_of_a_copy():
+def test_the_roofline_is_the_minimum_traffic_at_copy_speed():
     said = text(["roofline"])
     assert f"must move at least {2 * 64 * 4 / 1e6:.3g} MB" in said  # 8 × 8 floats, in and out
     assert "- candidate: 1.0 µs" in said and "- eager: 1.5 µs" in said and "GFLOP" not in said
 
 
-def test_kernels_are_shown_with_launches_and_what_compilers_say():
+def test_kernels_are_shown_with_launches_and_compiler_facts():
     said = text(["kernels"])
     assert "run, 3 × in one call, 2000.0 µs together" in said
     assert "compiler, line 4: vectorized" in said
 
 
-def test_what_no_server_takes_is_left_out_of_a_prompt():
+def test_invalid_utf8_is_replaced_in_a_prompt():
     wrong = (WRONG, verdict(WRONG.candidate, reason="it says \ud800 and"))
     said = text(["verdicts"], question=Question("repair", "cpp", wrong))
     assert "it says ? and" in said and said.encode()

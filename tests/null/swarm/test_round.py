@@ -1,4 +1,4 @@
-"""A round against a real server: what is asked, kept and proposed, and when it ends."""
+"""A round against a real server: its calls, its proposals and its end."""
 
 import threading
 from dataclasses import replace
@@ -28,7 +28,7 @@ def propose(brief):
 
 
 def feed(brief, takes_turns=False):
-    """All that a feed hands out, where every candidate is judged wrong at once."""
+    """Collect all items of a feed while every candidate is judged wrong at once."""
     calls, judged = list(brief.calls), []
     tokens = brief.budget_tokens
 
@@ -55,7 +55,7 @@ def test_an_answer_becomes_a_call_and_then_a_proposal(scripted, brief):
 
 
 @pytest.mark.parametrize("second", [answer(), "still no code"])
-def test_the_form_of_an_answer_is_mended_once(scripted, brief, second):
+def test_a_wrong_form_is_corrected_once(scripted, brief, second):
     scripted.script = [say("no code"), say(second)]
     calls, proposals = propose(brief)
     assert [asked.purpose for asked in calls] == ["write", "reformat"]
@@ -64,14 +64,14 @@ def test_the_form_of_an_answer_is_mended_once(scripted, brief, second):
     assert [said.input_tokens for said in proposals] == [200] * (second != "still no code")
 
 
-def test_half_a_stream_is_no_candidate_and_is_not_asked_again(scripted, brief):
+def test_a_broken_stream_gives_no_candidate_and_is_not_repeated(scripted, brief):
     scripted.script = [half(answer()[:-20])]
     ((asked,), proposals) = propose(brief)
     assert asked.outcome is Outcome.CUT and not proposals
     assert asked.tokens >= len(answer()[:-20])  # nobody counted: the most that they can be
 
 
-def test_an_analyst_advises_before_something_right_is_made_faster(scripted, brief):
+def test_an_analyst_advises_before_an_optimisation(scripted, brief):
     right = proposal()
     brief = replace(
         brief,
@@ -87,7 +87,7 @@ def test_an_analyst_advises_before_something_right_is_made_faster(scripted, brie
     assert [asked.purpose for asked in again] == ["optimise"]  # the advice is still known
 
 
-def test_what_was_answered_before_is_proposed_and_not_asked_again(scripted, brief):
+def test_a_stored_answer_is_proposed_without_another_call(scripted, brief):
     known = call(1, answer=answer())
     _, proposals = propose(replace(brief, calls=(known,), since="0002", budget_s=0.0))
     assert [said.call for said in proposals] == [known.id] and not scripted.requests
@@ -96,7 +96,7 @@ def test_what_was_answered_before_is_proposed_and_not_asked_again(scripted, brie
     assert propose(brief) == ([], [])
 
 
-def test_a_call_is_of_its_run_though_the_clock_was_set_back(scripted, brief):
+def test_a_call_belongs_to_its_run_even_if_the_clock_was_set_back(scripted, brief):
     scripted.script = [say(answer())]
     began = f"{2**44:012x}ff"  # five hundred years from now: its tokens must count all the same
     (asked,), _ = propose(replace(brief, since=began))
@@ -117,9 +117,7 @@ def test_calls_run_side_by_side(scripted, brief, at_once):
 
 
 @pytest.mark.parametrize("takes_turns", [True, False])
-def test_a_feed_ends_when_the_tokens_are_spent_by_one_call_too_many_at_most(
-    scripted, brief, takes_turns
-):
+def test_a_feed_ends_at_most_one_call_after_the_token_budget(scripted, brief, takes_turns):
     scripted.script = [say(answer(CODE.replace("x)", f"x{i})"))) for i in range(20)]
     calls, judged = feed(replace(brief, budget_tokens=301), takes_turns)
     assert len(calls) == 3 and len(judged) == 3
@@ -132,7 +130,7 @@ def test_a_feed_ends_when_the_only_endpoint_died(scripted, brief):
     assert [asked.outcome for asked in calls[1:]] == [Outcome.FAILED] * 3
 
 
-def test_a_wrong_key_is_raised_when_what_others_answered_has_come(scripted, brief, at_once):
+def test_a_wrong_key_is_raised_after_the_other_calls_have_ended(scripted, brief, at_once):
     scripted.script = [fail(401, "bad key"), say(answer())]
     at_once(2)
     calls = []

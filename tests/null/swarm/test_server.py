@@ -1,4 +1,4 @@
-"""What a server can do wrong: each time a reply that says so, and nothing is paid twice."""
+"""Failures of a server give replies that say so, and no call is paid for twice."""
 
 import time
 
@@ -19,7 +19,7 @@ def ask(scripted, timeout_s=5.0):
     return endpoint.ask(ASK, endpoint.parameters(seed=7), timeout_s)
 
 
-def test_an_answer_comes_with_its_tokens_and_what_was_asked_for(scripted):
+def test_an_answer_has_token_counts_and_the_request_its_parameters(scripted):
     scripted.script = [say("some code", reads=11, writes=3)]
     reply = ask(scripted)
     assert (reply.answer, reply.outcome) == ("some code", Outcome.ANSWERED)
@@ -43,7 +43,7 @@ def test_a_wait_beyond_the_time_left_is_not_begun(scripted):
     assert (reply.input_tokens, reply.output_tokens) == (0, 0)
 
 
-def test_a_server_that_breaks_down_is_tried_again_and_then_given_up(scripted):
+def test_a_failing_server_is_retried_and_then_given_up(scripted):
     scripted.script = [fail(503, "loading the model"), say("ok")]
     assert ask(scripted).answer == "ok"
     scripted.script = [fail(500, "broken")]
@@ -51,27 +51,27 @@ def test_a_server_that_breaks_down_is_tried_again_and_then_given_up(scripted):
     assert ask(scripted).outcome is Outcome.FAILED and len(scripted.requests) == 4
 
 
-def test_a_time_out_is_not_asked_again_because_it_may_be_billed(scripted):
+def test_a_time_out_is_not_retried_because_it_may_be_billed(scripted):
     scripted.script = [slow(3, say("late"))]
     reply = ask(scripted, timeout_s=1.0)
     assert reply.outcome is Outcome.FAILED and "1 s" in reply.detail
     assert reply.input_tokens is None and len(scripted.requests) == 1
 
 
-def test_half_a_stream_is_cut_and_counted(scripted):
+def test_a_broken_stream_counts_as_a_cut_answer(scripted):
     scripted.script = [half("def half(")]
     reply = ask(scripted)
     assert (reply.outcome, reply.answer) == (Outcome.CUT, "def half(")
     assert reply.detail and len(scripted.requests) == 1
 
 
-def test_the_limit_of_tokens_is_a_cut_answer(scripted):
+def test_the_token_limit_cuts_an_answer(scripted):
     scripted.script = [say("def half(", ended="length")]
     assert "limit" in ask(scripted).detail
 
 
 @pytest.mark.parametrize("step", [refuse("I cannot help"), say("", ended="content_filter")])
-def test_a_refusal_is_one(scripted, step):
+def test_a_refusal_is_reported_as_refused(scripted, step):
     scripted.script = [step]
     assert ask(scripted).outcome is Outcome.REFUSED
 
@@ -80,12 +80,12 @@ def test_a_refusal_is_one(scripted, step):
     "body",
     [b"", b"<html>login</html>", b"data: {not json\n\n", b'data: {"error": {"message": "no"}}\n\n'],
 )
-def test_what_is_not_the_protocol_is_a_failure(scripted, body):
+def test_a_protocol_violation_is_a_failure(scripted, body):
     scripted.script = [garbage(body)]
     assert ask(scripted).outcome is Outcome.FAILED
 
 
-def test_what_no_database_takes_is_left_out_of_an_answer(scripted):
+def test_nul_and_invalid_utf8_are_removed_from_an_answer(scripted):
     scripted.script = [say("a\0b\ud800c")]
     assert ask(scripted).answer == "ab?c"
 
@@ -97,9 +97,7 @@ def test_an_endpoint_that_died_is_a_failure(scripted):
 
 
 @pytest.mark.parametrize(("status", "remedy"), [(401, "VLLM_API_KEY"), (404, "model's name")])
-def test_what_no_second_try_changes_is_one_error_without_the_key(
-    scripted, monkeypatch, status, remedy
-):
+def test_a_permanent_error_is_raised_without_the_key(scripted, monkeypatch, status, remedy):
     monkeypatch.setenv("VLLM_API_KEY", "secret-of-mine-1234")
     scripted.script = [fail(status, "Incorrect API key: secret-of-mine-1234, sk-abc****wxyz12345")]
     with pytest.raises(ProposerError) as raised:
@@ -127,7 +125,7 @@ def test_a_key_in_a_prompt_is_hidden(scripted, monkeypatch):
     assert scripted.requests[0]["messages"][0]["content"] == "TOKEN = '[key]'"
 
 
-def test_no_other_try_is_begun_when_the_budget_is_spent(scripted, monkeypatch):
+def test_no_retry_begins_after_the_budget(scripted, monkeypatch):
     monkeypatch.setattr(server, "WAITS_S", (0.1, 60.0))
     scripted.die()
     endpoint = open_endpoint(scripted.model)

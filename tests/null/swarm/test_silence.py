@@ -1,4 +1,4 @@
-"""A run whose models stay silent says so, and does not spend time on anything else."""
+"""A run whose models give no answer is an error."""
 
 import pytest
 from tests.null.swarm.briefs import call
@@ -10,7 +10,7 @@ from kernelwright.proposers.feed import require_an_answer
 DEAD = call(1, outcome=Outcome.FAILED, detail="Connection error.")
 
 
-def test_calls_that_all_failed_are_one_error_that_says_why():
+def test_only_failed_calls_are_an_error_with_the_reason():
     with pytest.raises(ProposerError, match="no model answered") as raised:
         require_an_answer([DEAD, DEAD])
     assert "Connection error." in raised.value.seen and DEAD.model in raised.value.seen

@@ -1,4 +1,4 @@
-"""As many questions at once as are answered together, and no more than the budget bears."""
+"""The number of concurrent questions follows the endpoints' pace and the budget."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ LOCAL, HOSTED = "http://localhost:8000/v1#m", "openai:m"
 
 
 def rounds(*told, model=LOCAL, **said):
-    """Calls of one round after the other, each (questions, seconds that it took)."""
+    """Return the calls of consecutive rounds, given as (questions, seconds)."""
     now_ms, found = 1_000_000, []
     for n, took_s in told:
         now_ms += round(took_s * 1000)
@@ -58,20 +58,20 @@ def test_hosted_models_are_not_asked_beyond_their_limits():
     assert width(brief(*calls, models=(HOSTED, LOCAL))) == MAX_HOSTED
 
 
-def test_each_model_is_asked_whatever_is_left():
+def test_every_model_is_asked_whatever_budget_is_left():
     models = tuple(f"{LOCAL}{n}" for n in range(9))
     assert width(brief(models=models)) == 9
     calls = rounds((9, 10), input_tokens=100)
     assert width(brief(*calls, models=models, budget_tokens=1)) == 9
 
 
-def test_who_does_not_answer_is_not_asked_more():
+def test_silent_endpoints_are_not_asked_more():
     calls = rounds((4, 10), outcome=Outcome.FAILED)
     assert width(brief(*calls)) == 1
 
 
 def test_one_round_without_answers_does_not_hold_later_ones_back():
-    """A server that was loading its model."""
+    """The server may have been loading its model."""
     silent = rounds((4, 10), outcome=Outcome.FAILED)
     later = tuple(
         replace(c, id=f"{int(c.id[:12], 16) + 60_000:012x}{c.id[12:]}") for c in rounds((1, 10))
@@ -91,13 +91,13 @@ def test_a_round_takes_a_share_of_what_is_left():
     assert width(brief(*calls, budget_usd=0.0)) == 16  # nothing was spent
 
 
-def test_no_more_are_asked_than_are_answered_in_the_time_left():
+def test_questions_are_limited_by_the_answers_possible_in_time():
     calls = rounds((4, 35))  # a server that a second round of eight would keep for 70 seconds
     assert width(brief(*calls, budget_s=60.0)) == 6
     assert width(brief(*calls, budget_s=1.0)) == int(MIN_CALL_S * 4 / 35)  # so long a call may take
 
 
-def test_the_judge_must_keep_up():
+def test_questions_are_limited_by_the_judges_speed():
     calls = rounds((8, 8))
     slow = replace(verdict(candidate()), cost=Cost(build_s=20.0, check_s=10.0, time_s=2.0))
     history = ((Proposal(candidate(), "swarm", call=calls[0].id), slow),)

@@ -1,4 +1,4 @@
-"""The command says what is missing before it costs anything."""
+"""The train command reports missing requirements before any work."""
 
 import json
 
@@ -26,7 +26,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_use_is_one_error_that_says_what_to_do(run, case):
+def test_wrong_use_of_train_is_one_error_with_a_remedy(run, case):
     words, remedy = WRONG[case]
     code, out, err = run("train", *words)
     assert (code, out) == (2, "")
@@ -56,8 +56,8 @@ def test_a_stage_is_kept_with_its_recipe_and_refuses_another(run, monkeypatch, t
     assert code == 2 and "damaged" in err and "--out" in err
 
 
-def test_the_folder_s_settings_hold_for_training_too(run, monkeypatch, tmp_path):
-    """Shown by what a stage that was begun otherwise is compared with."""
+def test_settings_of_the_folder_apply_to_training(run, monkeypatch, tmp_path):
+    """The settings show in the comparison with a stage that was begun with other ones."""
     monkeypatch.setattr("kernelwright.train.model.need_packages", lambda recipe: None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernelwright.toml").write_text('out = "elsewhere"\ndialects = ["triton"]\n')

@@ -1,4 +1,4 @@
-"""A budget ends a stage with a small learning rate, however many runs it is spent in."""
+"""A stage ended by its budget ends with a small learning rate, over any number of runs."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ N_STEPS = 100
 
 
 def begun(used_s, **told):
-    """(deadline, schedule) of a run that goes on after ``used_s`` of 100 seconds."""
+    """Return (deadline, schedule) of a run resumed after ``used_s`` of 100 seconds."""
     wanted = recipe("sft", model="m", out="o", archive="", budget_s=100.0, **told)
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     schedule = transformers.get_cosine_schedule_with_warmup(optimizer, 5, N_STEPS)
@@ -33,7 +33,7 @@ def rates(schedule, n):
     return found
 
 
-def test_a_run_that_goes_on_has_what_the_last_one_left():
+def test_a_resumed_run_has_the_remaining_budget():
     for used_s, is_over in ((60.0, False), (101.0, True)):
         deadline, _ = begun(used_s)
         control = SimpleNamespace(should_training_stop=False)
@@ -42,7 +42,7 @@ def test_a_run_that_goes_on_has_what_the_last_one_left():
     assert begun(50.0, steps=N_STEPS)[0].share == 0.0  # a number of steps is reached in any case
 
 
-def test_the_rate_follows_the_steps_or_the_time_whatever_is_ahead():
+def test_the_learning_rate_follows_steps_or_time_whichever_is_ahead():
     by_steps = rates(begun(0.0)[1], 20)
     assert by_steps == rates(begun(100.0, steps=N_STEPS)[1], 20)  # which no time ends
     late = rates(begun(90.0)[1], 20)

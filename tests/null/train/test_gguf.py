@@ -1,4 +1,4 @@
-"""A base model that is a .gguf: blocks of integers become weights that can be trained and saved."""
+"""A .gguf base model is dequantized into weights that can be trained and saved."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ WIDTH, INNER, WORDS = 32, 64, 96
 
 @pytest.fixture
 def file(tmp_path):
-    """A llama of one layer, in blocks of eight bits."""
+    """A one-layer llama model, quantized to eight bits."""
     draw = np.random.default_rng(0)
     told = gguf.GGUFWriter(tmp_path / "tiny.gguf", "llama")
     told.add_block_count(1)

@@ -1,4 +1,4 @@
-"""What training says where the GPU has too little memory."""
+"""The error of training if the GPU has too little memory."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ class Full:
 
 
 @pytest.mark.parametrize("recompute", [True, False])
-def test_too_little_memory_is_no_fault_of_ours_and_what_needs_less_is_named(tmp_path, recompute):
+def test_too_little_gpu_memory_is_a_device_error_with_remedies(tmp_path, recompute):
     told = recipe("sft", model="m", out=str(tmp_path), archive="", recompute=recompute)
     with pytest.raises(DeviceError, match="too little memory") as raised:
         stage._train(Full(), told)

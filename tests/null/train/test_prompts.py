@@ -1,4 +1,4 @@
-"""Prompts of training: which kernels they show, and that some show none."""
+"""The kernels that training prompts show; some prompts show none."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from kernelwright.train.prompts import Prompts
 
 @pytest.fixture
 def archive(tmp_path):
-    """One that holds a fast kernel and a slow one."""
+    """An archive with a fast kernel and a slow one."""
     workload = Workload(TASK.digest, {})
     with Archive(tmp_path / "a.sqlite") as opened:
         opened.add_task(TASK, [workload])
@@ -29,7 +29,7 @@ def archive(tmp_path):
 
 
 def shown(archive, bare, seeds=range(60)):
-    """How many kernels the prompts of so many steps show."""
+    """Return the numbers of kernels that the prompts of this many steps show."""
     prompts = Prompts(archive, Device.parse("cpu"), 1, exemplars=2, bare=bare)
     return [len(prompts.ask(TASK, "cpp", seed).exemplars) for seed in seeds]
 
@@ -39,14 +39,14 @@ def test_a_prompt_shows_kernels_of_different_speed_or_none(archive):
     assert set(shown(archive, bare=1)) == {0}
 
 
-def test_the_stated_share_of_prompts_shows_none_and_a_seed_repeats_which(archive):
+def test_the_given_share_of_prompts_shows_no_kernels_reproducibly(archive):
     found = shown(archive, bare=0.5)
     assert set(found) == {0, 2} and 15 <= found.count(0) <= 45
     assert shown(archive, bare=0.5) == found
 
 
 @pytest.mark.parametrize(("among", "n_shown"), [("its own", 2), ("another", 0)])
-def test_only_kernels_that_may_be_shown_are(archive, among, n_shown):
+def test_only_permitted_kernels_are_shown(archive, among, n_shown):
     texts = {"its own": candidate("fast").normal, "another": candidate(dialect="triton").normal}
     prompts = Prompts(
         archive, Device.parse("cpu"), 1, exemplars=2, among=frozenset({texts[among]})

@@ -1,4 +1,4 @@
-"""Recipes: what a stage is told, and that it goes on only with the same."""
+"""Recipes: their checks, and that a stage only resumes with the same recipe."""
 
 import json
 from dataclasses import replace
@@ -26,14 +26,14 @@ def test_presets_differ_where_the_papers_do():
     assert recipe("contrastive", "autotriton", reward="milestone", **common).reward == "milestone"
 
 
-def test_a_stage_goes_on_with_more_time_and_not_with_another_reward(told):
+def test_a_stage_resumes_with_more_time_but_not_with_another_reward(told):
     keep(told, [])
     require_same(replace(told, budget_s=7.0, steps=9, vllm="colocate"), [])
     with pytest.raises(UsageError, match="reward 'speed', now 'right'"):
         require_same(replace(told, reward="right"), [])
 
 
-def test_a_stage_that_an_earlier_version_began_goes_on(told):
+def test_a_stage_begun_by_an_earlier_version_resumes(told):
     keep(told, [])
     path = told.folder / FILE_NAME
     there = json.loads(path.read_text())
@@ -56,19 +56,19 @@ def test_a_stage_that_an_earlier_version_began_goes_on(told):
         ({"vllm": "colocate", "model": "dir/m.gguf"}, "a checkpoint's folder"),
     ],
 )
-def test_wrong_words_name_the_right_ones(wrong, remedy):
+def test_a_wrong_name_gets_the_nearest_one(wrong, remedy):
     words = {"stage": "contrastive", "model": "m", "out": "o", "archive": "a"} | wrong
     with pytest.raises(UsageError, match=remedy):
         recipe(words.pop("stage"), words.pop("preset", "cuda-l1"), **words)
 
 
-def test_lessons_need_no_vllm_and_so_take_any_model(told):
+def test_sft_accepts_any_model_because_it_needs_no_vllm(told):
     assert replace(told, stage="sft", model="m.gguf", vllm="colocate").model == "m.gguf"
 
 
 @pytest.mark.parametrize("url", ["http://me:hunter2@host:8000", "http://host/?api_key=hunter2"])
 def test_a_password_in_a_url_is_refused_and_not_shown(told, url):
-    with pytest.raises(UsageError, match="holds a secret") as raised:
+    with pytest.raises(UsageError, match="contains a secret") as raised:
         replace(told, vllm=url)
     assert "hunter2" not in str(raised.value)
 
@@ -79,7 +79,7 @@ def test_all_weights_learn_slower_than_an_adapter_and_reinforcement_slower_than_
     assert replace(told, learning_rate=0.5).rate == 0.5
 
 
-def test_a_password_of_the_archive_s_is_not_kept_with_the_recipe(told):
+def test_the_archives_password_is_not_stored_with_the_recipe(told):
     told = replace(told, archive="postgresql://me:hunter2@host/kernels")
     keep(told, [])
     assert "hunter2" not in (told.folder / FILE_NAME).read_text()

@@ -1,4 +1,4 @@
-"""Laws of the reward: what pays is a faster right kernel of one's own, and nothing else."""
+"""Properties of the reward: only a faster correct kernel of the policy's own pays."""
 
 import itertools
 import math
@@ -64,7 +64,7 @@ def test_a_copy_and_a_library_call_earn_less_than_the_slowest_kernel(speed):
 
 
 @given(speeds)
-def test_where_the_output_is_constant_speed_earns_nothing(speed):
+def test_speed_earns_nothing_on_a_degenerate_task(speed):
     found = passed(speed, warnings=(Warned(WarningCode.DEGENERATE_TASK, "output 0 is constant"),))
     assert earned("speed", found) == earned("speed", passed(0.01))
 
@@ -103,7 +103,7 @@ def test_each_verdict_on_a_jump_is_read_against_its_own_strongest_setting():
 
 
 def test_noise_earns_nothing():
-    """A wide interval around 3 is worth what its lower end is."""
+    """A wide interval around 3 earns as much as its lower end."""
     noisy = passed(3.0)
     samples = {"candidate": (1000,) * 6, "eager": (500, 3000, 3000, 3000, 3000, 9000)}
     noisy = replace(noisy, timing=replace(noisy.timing, samples_ns=samples))
@@ -112,20 +112,20 @@ def test_noise_earns_nothing():
 
 
 @given(st.floats(0.1, 50), st.floats(0.1, 50))
-def test_only_what_leaves_the_best_and_the_library_far_behind_is_measured_again(low, best):
+def test_only_a_large_gain_over_best_and_library_is_measured_again(low, best):
     assert reward.jumps(Ratio(low, low, low), best) == (low > 1.5 * best and low > 1.5)
 
 
 @given(rewards, st.floats(1, 10), st.floats(-5, 5))
-def test_smoothing_does_not_see_scale_or_shift(earned, scale, shift):
+def test_smoothing_is_invariant_to_scale_and_shift(earned, scale, shift):
     known = [e for e in earned if e is not None]
     assume(len(set(known)) < 2 or statistics.pstdev(known) > reward.TELLING)
     moved = [None if e is None else e * scale + shift for e in earned]
     assert reward.smoothed(moved) == pytest.approx(reward.smoothed(earned), abs=1e-5)
 
 
-def test_kernels_that_are_as_fast_but_for_noise_hardly_pull():
-    """All right, 1.00 to 1.04 times as fast: next to right beside wrong that is nothing."""
+def test_nearly_equal_rewards_have_little_effect():
+    """All are correct and 1.00 to 1.04 times as fast, so the rewards should stay small."""
     alike = [earned("speed", passed(s)) for s in (1.0, 1.01, 1.02, 1.04)]
     apart = [earned("speed", passed(s)) for s in (0.7, 1.0, 1.3, 1.5)]
     mixed = [*alike[:2], 0.0, 0.0]

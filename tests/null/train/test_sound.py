@@ -1,4 +1,4 @@
-"""One gradient that is not finite costs a step, and never the weights."""
+"""A gradient that is not finite costs a step, but never the weights."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_a_step_without_a_finite_gradient_changes_no_weight():
     assert logs == {"steps/skipped": 1}
 
 
-def test_a_run_that_comes_to_none_any_more_ends_with_the_reason():
+def test_training_without_finite_gradients_ends_with_the_reason():
     sound, model = Sound(), torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(MOST_UNSOUND - 1):
@@ -43,7 +43,7 @@ def test_a_run_that_comes_to_none_any_more_ends_with_the_reason():
     step(sound, model, optimizer, 1.0)  # one that is finite begins the count anew
     for _ in range(MOST_UNSOUND - 1):
         step(sound, model, optimizer, float("nan"))
-    with pytest.raises(DeviceError, match="no finite gradient"):
+    with pytest.raises(DeviceError, match="no longer produces finite gradients"):
         step(sound, model, optimizer, float("nan"))
 
 

@@ -1,4 +1,4 @@
-"""Conversations: what the model is told about its answer, and what each turn is worth."""
+"""Conversations: the prompt after an answer, and the return of each turn."""
 
 from dataclasses import replace
 
@@ -25,13 +25,13 @@ def prompts():
 
 
 def followed(prompts, said, judged):
-    """(the first prompt, the one that follows, the text that is new in it)"""
+    """Return the first prompt, the one that follows, and the new text in it."""
     first = prompts.ask(TASK, "cpp", 0)
     after = prompts.follow(first, said, judged)
     return first, after, after.messages[-1][1]
 
 
-def test_a_wrong_kernel_is_shown_with_why_and_is_to_be_repaired(prompts):
+def test_a_wrong_kernel_is_shown_with_its_reasons_for_repair(prompts):
     found = verdict(CANDIDATE, reason="y[3] is 7 and should be 8")
     _, after, text = followed(prompts, KERNEL, Judged(found))
     assert CANDIDATE.source.strip() in text
@@ -39,18 +39,18 @@ def test_a_wrong_kernel_is_shown_with_why_and_is_to_be_repaired(prompts):
     assert (after.earlier, after.parent) == ((CANDIDATE.normal,), found.candidate)
 
 
-def test_a_right_kernel_is_shown_with_its_speed_and_is_to_be_made_faster(prompts):
+def test_a_correct_kernel_is_shown_with_its_speed_for_optimisation(prompts):
     _, _, text = followed(prompts, KERNEL, Judged(verdict(CANDIDATE, 1.25)))
     assert "1.25" in text and "Make it faster" in text
 
 
-def test_an_answer_without_a_kernel_is_told_what_is_wrong_with_it(prompts):
+def test_an_answer_without_a_kernel_gets_the_fault_of_its_form(prompts):
     first, after, text = followed(prompts, "I would use tiles.", Judged(None))
     assert after.messages[:-1] == (*first.messages, ("assistant", "I would use tiles."))
     assert "it has no code" in text and after.earlier == ()
 
 
-def test_where_nothing_can_be_said_the_same_is_asked_again(prompts):
+def test_the_same_prompt_is_repeated_if_nothing_can_be_said(prompts):
     broken = replace(verdict(CANDIDATE, reason="the device is gone"), status=Status.INFRA_ERROR)
     first, after, _ = followed(prompts, KERNEL, Judged(broken))
     assert after == first
@@ -59,7 +59,7 @@ def test_where_nothing_can_be_said_the_same_is_asked_again(prompts):
 
 
 @given(rewards)
-def test_a_turn_is_worth_its_own_reward_and_a_share_of_what_came_of_it(earned):
+def test_a_turns_return_includes_discounted_later_rewards(earned):
     worth = reward.returns(earned)
     assert [w is None for w in worth] == [e is None for e in earned]
     for at, own in enumerate(worth):

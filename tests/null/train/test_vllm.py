@@ -1,4 +1,4 @@
-"""Answers from vLLM: TRL is told where it is, and gets the likelihoods that it corrects by."""
+"""Answers from vLLM: TRL's settings for it, and the log probabilities that TRL needs."""
 
 from types import SimpleNamespace
 
@@ -24,13 +24,13 @@ from kernelwright.train.sampling import sample
         ),
     ],
 )
-def test_trl_is_told_where_vllm_is_and_where_answers_end(where, told):
+def test_trl_gets_the_address_of_vllm_and_the_end_tokens(where, told):
     wanted = recipe("selfsup", model="m", out="o", archive="a", vllm=where)
     ends = {"generation_kwargs": {"stop_token_ids": [7, 9]}} if where else {}
     assert _vllm(wanted, [7, 9]) == told | ends
 
 
-def test_answers_come_with_how_likely_vllm_found_each_token():
+def test_answers_have_vllms_log_probabilities():
     def generate(prompts, images, num_generations):
         assert (prompts, num_generations) == ([[1], [1]], 2)
         return prompts, [[5, 6], [5]], [[[-0.1], [-0.2]], [[-0.3]]], None

@@ -1,4 +1,4 @@
-"""One program through one translator: compiled for AMD targets, run at both wave widths."""
+"""Evaluates one program under one translator: compiles it for AMD targets and runs it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.bench.port_bench.program import Program
+from kernelwright.bench.port_bench.program import BenchProgram
 from kernelwright.bench.port_bench.translators import Translator
 from kernelwright.dialects.amdgpu import compile_hip, compile_missing
 from kernelwright.dialects.simt import machine
@@ -16,21 +16,20 @@ TARGETS = ("gfx90a", "gfx942", "gfx1100")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one program under one translator."""
+class ProgramOutcome:
+    """The result of one program under one translator."""
 
     program: str
     domain: str
     is_hazardous: bool
     compiled: tuple[tuple[str, bool], ...]
-    """By target; empty where compiling could not be tried."""
+    """(target, whether it compiles); empty if compiling could not be tried."""
     runs: tuple[tuple[int, bool], ...]
-    """By wave width: the right output under every schedule, and nothing wrong seen. Empty where
+    """(wave width, whether the output was right under every schedule without complaints); empty if
     running could not be tried."""
     faults: tuple[str, ...] = ()
     on_nvidia: bool | None = None
-    """Whether it does on an NVIDIA GPU what the original does there, at 32 lanes; None where that
-    was not tried."""
+    """Whether it behaves like the original on an NVIDIA GPU, with 32 lanes; None if not tried."""
 
     def compiles(self) -> bool:
         return bool(self.compiled) and all(is_built for _, is_built in self.compiled)
@@ -40,10 +39,13 @@ class Outcome:
 
 
 def evaluate(
-    program: Program, translator: Translator, *, targets: Iterable[str] = TARGETS,
+    program: BenchProgram,
+    translator: Translator,
+    *,
+    targets: Iterable[str] = TARGETS,
     widths: Iterable[int] = machine.WIDTHS,
-) -> Outcome:  # fmt: skip
-    """One program through one translator, compiled for each target and run at each width."""
+) -> ProgramOutcome:
+    """Translate a program, compile it for each target and run it at each wave width."""
     faults: list[str] = []
     compiled: list[tuple[str, bool]] = []
     runs: list[tuple[int, bool]] = []
@@ -58,27 +60,30 @@ def evaluate(
         if machine.emulation_missing() is None:
             runs, wrong = _runs(text, program, Path(folder), widths)
             faults += wrong
-    return Outcome(
-        program.name, program.domain, bool(program.hazards), tuple(compiled), tuple(runs),
-        tuple(faults),
-    )  # fmt: skip
+    return ProgramOutcome(
+        program=program.name,
+        domain=program.domain,
+        is_hazardous=bool(program.hazards),
+        compiled=tuple(compiled),
+        runs=tuple(runs),
+        faults=tuple(faults),
+    )
 
 
 def _runs(
-    text: str, program: Program, folder: Path, widths: Iterable[int]
+    text: str, program: BenchProgram, folder: Path, widths: Iterable[int]
 ) -> tuple[list[tuple[int, bool]], list[str]]:
-    """Width by width whether it ran right, and all that was wrong."""
+    """Return (width, whether it ran correctly) for each width, and all faults."""
     try:
         executable = machine.build(text, folder=folder)
     except machine.BuildError as error:
         return [(width, False) for width in widths], [f"emulation: {error}"]
     wrong = {width: _run(executable, program, width) for width in widths}
-    return [(w, not said) for w, said in wrong.items()], [
-        f for said in wrong.values() for f in said
-    ]
+    runs = [(width, not faults) for width, faults in wrong.items()]
+    return runs, [fault for faults in wrong.values() for fault in faults]
 
 
-def _run(executable: Path, program: Program, width: int) -> list[str]:
+def _run(executable: Path, program: BenchProgram, width: int) -> list[str]:
     wrong = []
     for schedule in machine.SCHEDULES:
         run = machine.run(executable, width=width, schedule=schedule)

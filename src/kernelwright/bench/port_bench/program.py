@@ -1,4 +1,4 @@
-"""The programs of the bench, read from the folder ``programs``."""
+"""The programs of the port benchmark, read from the folder ``programs``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _HEAD = re.compile(r"^// (domain|hazards|expect): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Program:
-    """One program of the bench."""
+class BenchProgram:
+    """One program of the port benchmark."""
 
     name: str
     domain: str
@@ -26,16 +26,16 @@ class Program:
 
 
 @cache
-def programs() -> tuple[Program, ...]:
-    """All programs, by name."""
+def programs() -> tuple[BenchProgram, ...]:
+    """Return all programs, in order of name."""
     return tuple(_read(path) for path in sorted(PROGRAMS.glob("*.cu")))
 
 
-def chosen(words: Sequence[str]) -> list[Program]:
-    """The programs with these names or of these domains; all where no word is given.
+def chosen(words: Sequence[str]) -> list[BenchProgram]:
+    """Return the programs with these names or domains; all programs if no word is given.
 
     Raises:
-        UsageError: neither a program nor a domain.
+        UsageError: a word is neither a program nor a domain.
     """
     known = {p.name for p in programs()} | {p.domain for p in programs()}
     for word in words:
@@ -44,8 +44,8 @@ def chosen(words: Sequence[str]) -> list[Program]:
     return [p for p in programs() if not words or {p.name, p.domain} & set(words)]
 
 
-def _read(path: Path) -> Program:
+def _read(path: Path) -> BenchProgram:
     source = path.read_text()
     head = dict(_HEAD.findall(source))
     hazards = tuple(h for h in head["hazards"].split() if h != "none")
-    return Program(path.stem, head["domain"], hazards, head["expect"], source)
+    return BenchProgram(path.stem, head["domain"], hazards, head["expect"], source)

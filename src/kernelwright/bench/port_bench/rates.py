@@ -1,4 +1,4 @@
-"""Pass rates of a translator over the bench, by domain and by rung."""
+"""Pass rates of a translator on the port benchmark, by domain and by rung."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelwright.bench.port_bench.outcome import Outcome
+from kernelwright.bench.port_bench.outcome import ProgramOutcome
 from kernelwright.dialects.simt import machine
 
 ALL, HAZARDOUS = "all", "with hazards"
@@ -14,7 +14,7 @@ ALL, HAZARDOUS = "all", "with hazards"
 
 @dataclass(frozen=True)
 class Rate:
-    """How many programs of a part of the bench reached each rung; None where none was checked."""
+    """How many programs of a part of the benchmark reached each rung; None if none was checked."""
 
     part: str
     n: int
@@ -24,9 +24,9 @@ class Rate:
     on_nvidia: int | None = None
 
 
-def rates(outcomes: Sequence[Outcome]) -> list[Rate]:
-    """One rate per domain, then of all, then of the programs with hazards for 64 lanes."""
-    parts: dict[str, list[Outcome]] = defaultdict(list)
+def rates(outcomes: Sequence[ProgramOutcome]) -> list[Rate]:
+    """Return the rates per domain, of all programs, and of those with hazards for 64 lanes."""
+    parts: dict[str, list[ProgramOutcome]] = defaultdict(list)
     for outcome in outcomes:
         parts[outcome.domain].append(outcome)
     parts = dict(sorted(parts.items()))
@@ -35,7 +35,7 @@ def rates(outcomes: Sequence[Outcome]) -> list[Rate]:
     return [_rate(name, part) for name, part in parts.items()]
 
 
-def _rate(name: str, part: list[Outcome]) -> Rate:
+def _rate(name: str, part: list[ProgramOutcome]) -> Rate:
     tried = [outcome for outcome in part if outcome.compiled]
     on_nvidia = [o.on_nvidia for o in part if o.on_nvidia is not None]
     ran = {width: [o for o in part if width in dict(o.runs)] for width in machine.WIDTHS}

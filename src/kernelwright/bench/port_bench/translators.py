@@ -1,4 +1,4 @@
-"""Translators that the bench can be run over: ours, and hipify-perl beside it."""
+"""The translators that the port benchmark compares: ours and hipify-perl."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kernelwright.bench.port_bench.program import Program
+from kernelwright.bench.port_bench.program import BenchProgram
 from kernelwright.core.errors import UsageError
 from kernelwright.hipify import translate
 
-Translator = Callable[[Program], str]
+Translator = Callable[[BenchProgram], str]
 
 
-def ours(program: Program) -> str:
-    """The HIP text of our own translator."""
+def ours(program: BenchProgram) -> str:
+    """Return the HIP text of our own translator."""
     return translate(program.source, file=f"{program.name}.cu").text
 
 
 def hipify_perl(script: Path) -> Translator:
-    """hipify-perl as a translator. It is a part of ROCm/HIPIFY and never of this project.
+    """Return a translator that runs hipify-perl, which belongs to ROCm/HIPIFY, not to this project.
 
     Raises:
         UsageError: ``script`` is not a file.
@@ -30,7 +30,7 @@ def hipify_perl(script: Path) -> Translator:
             "no hipify-perl there", seen=str(script), do="name bin/hipify-perl of a checkout"
         )
 
-    def run(program: Program) -> str:
+    def run(program: BenchProgram) -> str:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, f"{program.name}.cu")
             path.write_text(program.source)

@@ -15,7 +15,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_seconds
 from kernelwright.report.page import require_place
 from kernelwright.suites.suite import SUITES, suite_entries
-from kernelwright.workers.lanes import lanes
+from kernelwright.workers.slots import worker_slots
 
 PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
@@ -141,7 +141,7 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
         every=given.get("every", 1),
     )
 
-    def on_done(outcome: suite.Outcome) -> None:
+    def on_done(outcome: suite.TaskOutcome) -> None:
         click.echo(results.line(outcome), err=True)
 
     if "policies" in given:
@@ -160,7 +160,7 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
     outcomes = suite.run(
         entries,
         settings=settings,
-        lanes=lanes(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
+        slots=worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
         limit_s=parse_seconds(given.get("limit_s", LIMIT)),
         total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
         on_done=on_done,

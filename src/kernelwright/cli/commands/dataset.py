@@ -19,7 +19,7 @@ from kernelwright.report.facts import one_line
 
 @click.group("dataset", cls=Commands)
 def command() -> None:
-    """Training pairs from archives."""
+    """Make training pairs from archives."""
 
 
 @command.command("build")
@@ -72,7 +72,7 @@ def build_command(
         on_done=lambda text: click.echo(one_line(text, 160), err=True),
     )
     reasons = Counter(left.reason for left in dataset.left)
-    told = {
+    facts = {
         "out": str(out), "pairs": len(dataset.pairs), "splits": dataset.counts,
         "tasks": len({pair.task_digest for pair in dataset.pairs}),
         "origins": dict(Counter(pair.origin for pair in dataset.pairs)),
@@ -86,4 +86,4 @@ def build_command(
     for reason, n in reasons.items():
         table.add_row(f"left out: {reason}", "", str(n))
     shown = [table, f"{len(dataset.pairs)} pairs in {out}; README.md there describes them"]
-    return Answer(told, DONE if dataset.pairs else NOTHING_PASSED, shown)
+    return Answer(facts, DONE if dataset.pairs else NOTHING_PASSED, shown)

@@ -13,6 +13,6 @@ from kernelwright.console.terminal import Answer
 @click.command("doctor")
 @JSON
 def command(as_json: bool) -> Answer:
-    """What this machine can do, what is missing, what that costs, and how to get it."""
+    """Show what this machine can do, what is missing, what that costs, and how to get it."""
     findings = doctor.examine()
     return Answer(doctor.as_facts(findings), answers.DONE, [doctor.as_table(findings)])

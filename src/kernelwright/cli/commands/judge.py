@@ -22,7 +22,7 @@ from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
 from kernelwright.suites.suite import suite_entries
-from kernelwright.workers.lanes import lanes
+from kernelwright.workers.slots import worker_slots
 
 BELONGS = {
     "a file": {"inputs", "init", "entry", "receipt"},
@@ -160,9 +160,9 @@ def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Sett
     loaded = _load(task, given)
     head, is_class, _ = task.partition(".py:")
     task_file = Path(f"{head}.py" if is_class else task)
-    cases = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
+    files = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
     with ShowProgress(results.step_line) as progress:
-        verdicts = judge_all(loaded, cases, settings=settings, on_step=progress)
+        verdicts = judge_all(loaded, files, settings=settings, on_step=progress)
     return results.one_task(verdicts, settings)
 
 
@@ -187,8 +187,8 @@ def _judge_suite(
         levels=given.get("levels", ()),
         problems=given.get("problems", ()),
     )
-    cases = read_folder(Path(words[0]), entry=given.get("entry", ENTRY), deep=True)
-    groups, unmatched = assign(cases, entries)
+    files = read_folder(Path(words[0]), entry=given.get("entry", ENTRY), deep=True)
+    groups, unmatched = assign(files, entries)
     if not groups:
         raise UsageError(
             f"no file in {words[0]} names a problem that was asked for",
@@ -196,9 +196,9 @@ def _judge_suite(
             do="name files level_1_problem_3_x.py, or by the problem's own name",
         )
     gpus = given.get("gpus", "1")
-    places = lanes(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
+    slots = worker_slots(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
     with ShowProgress(results.step_line) as progress:
-        verdicts = judge_suite(groups, settings=settings, lanes=places, on_step=progress)
+        verdicts = judge_suite(groups, settings=settings, slots=slots, on_step=progress)
     return results.suite(verdicts, unmatched, settings)
 
 

@@ -12,16 +12,16 @@ from rich.table import Table
 from kernelwright.archive import Archive, without_password
 from kernelwright.cli.options import JSON
 from kernelwright.console.answers import DONE, NOTHING_PASSED
-from kernelwright.console.terminal import Answer as Told
+from kernelwright.console.terminal import Answer
 from kernelwright.core.device import Device
 from kernelwright.core.settings import load_settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.report.facts import one_line
 from kernelwright.suites.composed.lessons import FORMS, PROPOSER, Lesson, lessons
 from kernelwright.suites.composed.sizes import SIZES
-from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
 from kernelwright.train.reward import Judged
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 
 AT_ONCE = 4  # lessons for each process that judges, between two lines of progress
 
@@ -86,7 +86,7 @@ def lessons_command(
     device: str | None,
     jobs: int,
     as_json: bool,
-) -> Told:
+) -> Answer:
     """Compose N tasks, each with a short Triton kernel that works for every shape, and judge them.
 
     A small model can learn from these lessons without a larger model as its teacher: `dataset build
@@ -98,26 +98,26 @@ def lessons_command(
     drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()
-    with Court(settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=timed) as court:
+    with RewardPool(
+        settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=timed
+    ) as pool:
         while some := list(islice(drawn, jobs * AT_ONCE)):
-            for lesson, judged in zip(
-                some, court.judge([said(each) for each in some]), strict=True
-            ):
+            for lesson, judged in zip(some, pool.judge([said(each) for each in some]), strict=True):
                 tried[lesson.form] += 1
                 right[lesson.form] += judged.evaluation is not None and judged.evaluation.passed
                 click.echo(one_line(f"{lesson.task.name}: {_found(judged)}", 160), err=True)
     table = Table("form", "lessons", "right", box=None)
     for form, n in tried.most_common():
         table.add_row(form, str(n), str(right[form]))
-    told = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
-    return Told(told, DONE if right.total() else NOTHING_PASSED, [table])
+    facts = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
+    return Answer(facts, DONE if right.total() else NOTHING_PASSED, [table])
 
 
-def said(lesson: Lesson) -> Answer:
+def said(lesson: Lesson) -> PolicyAnswer:
     """Return a lesson as an answer to its task."""
     candidate = lesson.candidate
     text = f"```python\n{candidate.source}```\n"
-    return Answer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)
+    return PolicyAnswer(lesson.task, candidate.dialect, text, model=lesson.form, origin=PROPOSER)
 
 
 def _found(judged: Judged) -> str:

@@ -8,12 +8,20 @@ from typing import Any
 import click
 
 from kernelwright import api
-from kernelwright.cli.options import ARCHIVE, INPUTS, JSON, MACHINE, PROPOSING, SUITE, init_of
+from kernelwright.cli.options import (
+    INPUTS,
+    JSON,
+    MACHINE,
+    PROPOSING,
+    SUITE,
+    field_options,
+    init_of,
+)
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
-from kernelwright.core.settings import load_settings, parse_budget
+from kernelwright.core.settings import Settings, load_settings, parse_budget
 from kernelwright.report import page
 from kernelwright.search import loop
 from kernelwright.suites.suite import suite_entries
@@ -23,18 +31,9 @@ from kernelwright.suites.suite import suite_entries
 @click.argument("task", metavar="[TASK]", required=False)
 @INPUTS
 @MACHINE
-@click.option(
-    "--dialect",
-    "dialects",
-    multiple=True,
-    help="Propose in this dialect; repeatable. Default: all that run on the device.",
-)
+@field_options(Settings, "dialects")
 @PROPOSING
-@click.option("--seed", type=int, help="Random seed of the proposers. Default: 0.")
-@ARCHIVE
-@click.option(
-    "--out", metavar="DIR", help="Write sources and reports here. Default: kernelwright-out."
-)
+@field_options(Settings, "seed", "archive", "out")
 @SUITE
 @JSON
 def command(

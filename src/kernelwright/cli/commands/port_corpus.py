@@ -62,7 +62,7 @@ def command(
     verified = Counter(pair.verified for pair in corpus.pairs)
     stages = Counter(reject.stage for reject in corpus.rejects)
     licensed = Counter(pair.licence for pair in corpus.pairs)
-    told = {
+    facts = {
         "out": str(out),
         "pairs": len(corpus.pairs),
         "verified": dict(verified),
@@ -73,7 +73,7 @@ def command(
     for name, count in (*verified.most_common(), *stages.most_common()):
         table.add_row(f"verified: {name}" if name in verified else f"left out: {name}", str(count))
     written = Text(f"{len(corpus.pairs)} pairs in {out}; README.md there describes them")
-    return Answer(told, 0 if corpus.pairs else 1, [table, written])
+    return Answer(facts, 0 if corpus.pairs else 1, [table, written])
 
 
 def _tell(row: PortPair | Reject) -> None:

@@ -23,7 +23,7 @@ from kernelwright.suites.suite import MANIFEST
 
 @click.group("tasks", cls=Commands)
 def command() -> None:
-    """Tasks to search or to train on."""
+    """Make tasks to search or to train on."""
 
 
 command.add_command(lessons_command)

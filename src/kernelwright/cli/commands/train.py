@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from kernelwright.cli.options import JSON, fitting
+from kernelwright.cli.options import JSON, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_budget
@@ -48,131 +48,21 @@ OF_REINFORCEMENT = {
     type=click.Path(path_type=Path),
     help="Learn from this folder of `kernelwright dataset build`; sft needs one.",
 )
-@click.option(
-    "--archive",
-    metavar="URL",
-    help="Keep verdicts here, and take tasks from it without --dataset. "
-    "Default: kernelwright-out/archive.sqlite.",
-)
-@click.option(
-    "--dialect",
-    "dialects",
-    multiple=True,
-    help="Ask for kernels in it; repeatable. Default: all that the device runs.",
-)
-@click.option("--device", metavar="DEVICE", help="Judge kernels on cpu (default), cuda, …")
-@click.option(
-    "--threads",
-    type=click.IntRange(min=0),
-    callback=fitting,
-    help="CPU threads of candidates; 0 (default): all cores.",
-)
+@field_options(Recipe, "archive", "dialects", "device", "threads")
 @click.option("--budget", metavar="TIME", help="End the stage after 60m (default), 8h, …")
-@click.option(
-    "--steps",
-    type=click.IntRange(min=1),
-    help="End after so many steps of the optimizer. Default: by budget.",
-)
+@field_options(Recipe, "steps")
 @click.option(
     "--preset",
     metavar="NAME",
     default="cuda-l1",
     help=f"Begin with the settings of {', '.join(PRESETS)}. Default: cuda-l1.",
 )
-@click.option(
-    "--reward", metavar="NAME", help="Reward speed, right or milestone. Default: the preset's."
+@field_options(
+    Recipe,
+    *("reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "batch"),
+    *("recompute", "epochs", "max_tokens", "max_prompt_tokens", "rank", "learning_rate"),
+    *("temperature", "checkpoint_every", "jobs", "vllm", "seed", "out"),
 )
-@click.option(
-    "--exemplars",
-    type=click.IntRange(0, 6),
-    help="Show up to so many scored kernels in a prompt. Default: the preset's, 0 or 2.",
-)
-@click.option(
-    "--bare",
-    type=click.FloatRange(0, 1),
-    help=f"Let this share of prompts show none. Default: {Recipe.bare}.",
-)
-@click.option(
-    "--smooth/--no-smooth",
-    default=None,
-    help="Clip the z-scores of each group's rewards, or not. Default: as the preset.",
-)
-@click.option(
-    "--tasks",
-    type=click.IntRange(min=1),
-    help=f"Take so many tasks in a step of reinforcement. Default: {Recipe.tasks}.",
-)
-@click.option(
-    "--group",
-    type=click.IntRange(min=1),
-    help=f"Ask for so many answers to each of them. Default: {Recipe.group}.",
-)
-@click.option(
-    "--updates",
-    type=click.IntRange(min=1),
-    help=f"Make so many steps on each batch of answers. Default: {Recipe.updates}.",
-)
-@click.option(
-    "--turns",
-    type=click.IntRange(min=1),
-    help=f"Let the model answer so often, each time shown the verdict. Default: {Recipe.turns}.",
-)
-@click.option(
-    "--batch",
-    type=click.IntRange(min=1),
-    help=f"Train on so many examples at a time. Default: {Recipe.batch}.",
-)
-@click.option(
-    "--recompute/--no-recompute",
-    default=None,
-    help="Recompute activations in the backward pass (default): slower, less memory. Or keep them.",
-)
-@click.option(
-    "--epochs",
-    type=click.IntRange(min=1),
-    help=f"Go through the dataset at most so often, in sft. Default: {Recipe.epochs}.",
-)
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(min=1),
-    help="Cut an answer after so many, and leave out an example that is longer by itself than they "
-    f"and --max-prompt-tokens. Default: {Recipe.max_tokens}.",
-)
-@click.option(
-    "--max-prompt-tokens",
-    type=click.IntRange(min=1),
-    help=f"Cut exemplars, then tasks, of longer prompts. Default: {Recipe.max_prompt_tokens}.",
-)
-@click.option(
-    "--rank",
-    type=click.IntRange(min=0),
-    help=f"Train an adapter of this rank; 0: all weights. Default: {Recipe.rank}.",
-)
-@click.option(
-    "--learning-rate", type=click.FloatRange(0, min_open=True),
-    help="Learn at this rate. Default: 2e-4; a tenth for all weights, a tenth in reinforcement.",
-)  # fmt: skip
-@click.option(
-    "--temperature",
-    type=click.FloatRange(0, min_open=True),
-    help=f"Sample answers at this temperature. Default: {Recipe.temperature}.",
-)
-@click.option(
-    "--checkpoint-every", type=click.IntRange(min=1), metavar="STEPS",
-    help=f"Keep a checkpoint after every so many steps. Default: {Recipe.checkpoint_every}.",
-)  # fmt: skip
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help=f"Judge the answers to so many tasks side by side. Default: {Recipe.jobs}.",
-)
-@click.option(
-    "--vllm",
-    metavar="colocate|URL",
-    help="Let vLLM write answers: on this device, or a server. Default: the trainer itself.",
-)
-@click.option("--seed", type=int, help="Draw tasks and answers by this seed. Default: 0.")
-@click.option("--out", metavar="DIR", help="Write stages here. Default: kernelwright-out/train.")
 @JSON
 def command(
     stage: str, dataset: Path | None, budget: str | None, archive: str | None,

@@ -1,57 +1,37 @@
 """Clocks and neighbours of an NVIDIA GPU, from the management library that its driver brings.
 
 Source:
-    NVML API Reference, sections Device Queries and Event Types; nvml.h for enumerations and the
-    layout of structures.
+    NVML API Reference, sections Device Queries and Event Types, through NVIDIA's own binding.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import pynvml
+
 from kernelwright.judge.machine.gpu import unit
 
-SUCCESS, NOT_FOUND = 0, 6
-SM_CLOCK, MEMORY_CLOCK, CORE_SENSOR = 1, 2, 0
-MOST_PROCESSES = 1024
 SLOWED_BY = {
-    0x02: "applications' clocks",
-    0x04: "power cap",
-    0x08: "hardware",
-    0x10: "sync boost",
-    0x20: "heat",
-    0x40: "heat, by hardware",
-    0x80: "power brake",
-    0x100: "display clocks",
+    pynvml.nvmlClocksThrottleReasonApplicationsClocksSetting: "applications' clocks",
+    pynvml.nvmlClocksThrottleReasonSwPowerCap: "power cap",
+    pynvml.nvmlClocksThrottleReasonHwSlowdown: "hardware",
+    pynvml.nvmlClocksThrottleReasonSyncBoost: "sync boost",
+    pynvml.nvmlClocksThrottleReasonSwThermalSlowdown: "heat",
+    pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "heat, by hardware",
+    pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "power brake",
+    pynvml.nvmlClocksThrottleReasonDisplayClockSetting: "display clocks",
 }
-"""Why the clocks are below their highest; that it is idle (0x01) slows nothing down."""
+"""Why the clocks are below their highest. An idle GPU is in none of these states."""
+NO_SAMPLES = (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND)
+"""What the binding raises where no process has used the GPU since the moment that was asked for."""
 
 
 class Unknown(Exception):
     """The library is not here, or does not tell this of this GPU."""
-
-
-class _Process(ctypes.Structure):
-    _fields_ = (
-        ("pid", ctypes.c_uint),
-        ("used_bytes", ctypes.c_ulonglong),
-        ("gpu_instance", ctypes.c_uint),
-        ("compute_instance", ctypes.c_uint),
-    )
-
-
-class _Use(ctypes.Structure):
-    _fields_ = (
-        ("pid", ctypes.c_uint),
-        ("time_us", ctypes.c_ulonglong),
-        ("sm_percent", ctypes.c_uint),
-        ("memory_percent", ctypes.c_uint),
-        ("encoder_percent", ctypes.c_uint),
-        ("decoder_percent", ctypes.c_uint),
-    )
 
 
 def facts(index: int, own: set[int]) -> dict[str, Any]:
@@ -63,18 +43,17 @@ def facts(index: int, own: set[int]) -> dict[str, Any]:
         Unknown: it tells nothing.
     """
     gpu, told = _gpu(index), {}
-    for name, function, *which in (
-        ("sm_mhz", "nvmlDeviceGetClockInfo", SM_CLOCK),
-        ("memory_mhz", "nvmlDeviceGetClockInfo", MEMORY_CLOCK),
-        ("temperature_c", "nvmlDeviceGetTemperature", CORE_SENSOR),
+    for name, ask, *which in (
+        ("sm_mhz", pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM),
+        ("memory_mhz", pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
+        ("temperature_c", pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
     ):
-        value = ctypes.c_uint()
-        if _ask(function, gpu, *which, ctypes.byref(value)) == SUCCESS:
-            told[name] = value.value
-    reasons = ctypes.c_ulonglong()
-    asked = ("nvmlDeviceGetCurrentClocksThrottleReasons", gpu, ctypes.byref(reasons))
-    if _ask(*asked) == SUCCESS:
-        told["slowed_by"] = [word for bit, word in SLOWED_BY.items() if reasons.value & bit]
+        value = _asked(ask, gpu, *which)
+        if value is not None:
+            told[name] = value
+    reasons = _asked(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, gpu)
+    if reasons is not None:
+        told["slowed_by"] = [word for bit, word in SLOWED_BY.items() if reasons & bit]
     pids = _pids(gpu)
     if pids is not None:
         told["other_processes"] = len(pids - own)
@@ -115,50 +94,43 @@ def _uses(index: int, since_s: float) -> dict[int, list[int]] | None:
     gpu = _gpu(index)
     if _pids(gpu) is None:
         return None
-    uses, count = (_Use * MOST_PROCESSES)(), ctypes.c_uint(MOST_PROCESSES)
-    since = ctypes.c_ulonglong(int(since_s * 1e6))
-    code = _ask("nvmlDeviceGetProcessUtilization", gpu, uses, ctypes.byref(count), since)
-    if code not in (SUCCESS, NOT_FOUND):
-        return None
+    since_us = int(since_s * 1e6)
+    try:
+        uses = pynvml.nvmlDeviceGetProcessUtilization(gpu, since_us)
+    except pynvml.NVMLError as error:
+        return {} if error.value in NO_SAMPLES else None
     found: dict[int, list[int]] = {}
-    for use in uses[: count.value] if code == SUCCESS else ():
-        if use.time_us >= since.value:
-            found.setdefault(use.pid, []).append(use.sm_percent)
+    for use in uses:
+        if use.timeStamp >= since_us:
+            found.setdefault(use.pid, []).append(use.smUtil)
     return found
 
 
-def _pids(gpu: ctypes.c_void_p) -> set[int] | None:
+def _pids(gpu: Any) -> set[int] | None:
     """The processes with work on the GPU; None where they are told by other numbers than ours,
     as in a process namespace: then this process, which has work there, is not among them."""
-    found, count = (_Process * MOST_PROCESSES)(), ctypes.c_uint(MOST_PROCESSES)
-    code = _ask("nvmlDeviceGetComputeRunningProcesses_v3", gpu, ctypes.byref(count), found)
-    pids = {process.pid for process in found[: count.value]} if code == SUCCESS else set()
+    found = _asked(pynvml.nvmlDeviceGetComputeRunningProcesses, gpu) or ()
+    pids = {process.pid for process in found}
     return pids if os.getpid() in pids else None
 
 
 @cache
-def _gpu(index: int) -> ctypes.c_void_p:
+def _gpu(index: int) -> Any:
     """The library's handle of a GPU that torch knows by a number.
 
     Raises:
         Unknown: there is no library, or it does not know the GPU.
     """
-    gpu = ctypes.c_void_p()
-    name = unit(index).encode()
-    if _ask("nvmlInit_v2") or _ask("nvmlDeviceGetHandleByUUID", name, ctypes.byref(gpu)):
-        raise Unknown(name.decode())
-    return gpu
-
-
-def _ask(function: str, *arguments: object) -> int:
-    """Call the library.
-
-    Returns:
-        Its code, ``SUCCESS`` or an error.
-    Raises:
-        Unknown: it is not here, or lacks the function.
-    """
     try:
-        return int(getattr(ctypes.CDLL("libnvidia-ml.so.1"), function)(*arguments))
-    except (OSError, AttributeError) as error:
+        pynvml.nvmlInit()
+        return pynvml.nvmlDeviceGetHandleByUUID(unit(index))
+    except pynvml.NVMLError as error:
         raise Unknown(str(error)) from error
+
+
+def _asked(ask: Callable[..., Any], gpu: Any, *which: int) -> Any:
+    """What the library answers; None where it does not tell."""
+    try:
+        return ask(gpu, *which)
+    except pynvml.NVMLError:
+        return None

@@ -1,4 +1,4 @@
-"""Generated C++ without torch's headers, built as our own candidates build theirs."""
+"""Converts generated C++ into kernels without torch's headers, built like our own candidates."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.compiler.codegen.cpp.loader import BUILD, IMPORTS
-from kernelwright.proposers.inductor.wanted import Kernel, Made, Unsupported
+from kernelwright.proposers.inductor.wanted import GeneratedKernel, Made, NotStandalone
 
 TORCH = (
-    "at::", "c10::", "Vectorized", "randn_cpu", "rand_cpu", "WelfordHelper", "CascadeSum",
+    "at::",
+    "c10::",
+    "Vectorized",
+    "randn_cpu",
+    "rand_cpu",
+    "WelfordHelper",
+    "CascadeSum",
     "IndexValue",
-)  # fmt: skip
-"""What only torch's headers define."""
+)
+"""Names that only torch's headers define."""
 PRELUDE = """\
 #include <algorithm>
 #include <cmath>
@@ -42,7 +48,7 @@ template <typename T> Welford<T> welford_combine(const Welford<T>& a, T value) {
 
 @dataclass(frozen=True)
 class CppKernel:
-    """A function that takes pointers."""
+    """A C++ function whose parameters are all pointers."""
 
     def launched(self, call: ast.Call) -> ast.expr:
         call.args = [ast.Call(ast.Attribute(arg, "data_ptr"), [], []) for arg in call.args]
@@ -50,17 +56,17 @@ class CppKernel:
 
 
 def cpp_kernels(sources: Mapping[str, str]) -> Made:
-    """The kernels' text, one library of them all, and each bound by its name.
+    """Return the text of all kernels as one library, and the binding of each kernel.
 
     Raises:
-        Unsupported: one needs torch's headers.
+        NotStandalone: a kernel needs torch's headers.
     """
     texts = [_function(name, source) for name, source in sources.items()]
     named = zip(sources, texts, strict=True)
     bound = [f"{name} = _bind({name!r}, {_pointers(text)})" for name, text in named]
     whole = PRELUDE + "\n" + "\n".join(texts)
     text = f'SOURCE = r"""\n{whole}"""\n\n\n{BUILD}' + "\n".join(bound) if texts else ""
-    kernels: dict[str, Kernel] = {name: CppKernel() for name in sources}
+    kernels: dict[str, GeneratedKernel] = {name: CppKernel() for name in sources}
     wanted = [line for line in IMPORTS if f"{line.split()[-1]}." in text]
     return Made(kernels, tuple(wanted), text)
 
@@ -74,18 +80,18 @@ def _function(name: str, source: str) -> str:
     text = re.sub(r"\bvoid\s+kernel\(", f"void {name}(", "\n".join(lines), count=1) + "\n"
     for word in TORCH:
         if word in text:
-            raise Unsupported(word)
+            raise NotStandalone(word)
     return text
 
 
 def _pointers(text: str) -> int:
-    """How many parameters a function has.
+    """Count the parameters of a function.
 
     Raises:
-        Unsupported: one of them is no pointer.
+        NotStandalone: a parameter is not a pointer.
     """
     found = re.search(r"\bvoid\s+\w+\((.*?)\)", text, re.S)
     parameters = found.group(1).split(",") if found else []
     if not all("*" in parameter for parameter in parameters):
-        raise Unsupported("a number as an argument")
+        raise NotStandalone("a number as an argument")
     return len(parameters)

@@ -1,4 +1,4 @@
-"""What torch.compile generates for a task: text, and what its arguments are."""
+"""Gets the code that torch.compile generates for a task, and the meaning of its arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 
-SEED = 0  # weights and inputs are only looked at for their shapes
+SEED = 0  # only the shapes of weights and inputs matter
 CPP_OPTIONS = {"cpp.simdlen": 1, "cpp_wrapper": False}
-"""Plain loops, which a compiler vectorises: the others need torch's headers."""
+"""Options for plain loops, which the C++ compiler vectorises; explicit vectors need torch's
+headers."""
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,13 @@ class Argument:
     """One argument of the generated call."""
 
     expression: str
-    """'self.layer.weight', or 'inputs[0]'."""
+    """Python text of the argument: 'self.layer.weight' or 'inputs[0]'."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
-    """'float32'."""
+    """Name of the dtype, as in 'float32'."""
     path: str = ""
-    """'layer.weight'; empty for an input."""
+    """Path of the weight in the module, as in 'layer.weight'; empty for an input."""
 
     @property
     def is_input(self) -> bool:
@@ -36,21 +37,24 @@ class Argument:
 
 @dataclass(frozen=True)
 class Generated:
-    """One graph's code."""
+    """The generated code of one graph."""
 
     code: str
     arguments: tuple[Argument, ...]
     device: str
-    """torch's name of it: 'cpu', 'cuda:0'."""
+    """torch's name of the device: 'cpu', 'cuda:0'."""
     returns_one: bool
-    """Whether the module returns one tensor, or a tuple of them."""
+    """Whether the module returns one tensor instead of a tuple of tensors."""
     is_training: bool
     configs: Mapping[str, Mapping[str, int]]
-    """By Triton kernel: block sizes, num_warps and num_stages, as tuned on this device."""
+    """Block sizes, num_warps and num_stages of each Triton kernel, as tuned on this device."""
 
 
 def generate_apart(task: Task, device: Device, *, timeout_s: float) -> Generated | None:
-    """In a process of its own, because compiling leaves much behind; None where nothing came."""
+    """Run ``generate`` in its own process, since compiling leaves much state behind.
+
+    Returns None if the process fails or exceeds ``timeout_s``.
+    """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(task, device.torch_name, theirs), daemon=False)
@@ -74,7 +78,7 @@ def _child(task: Task, torch_name: str, answer: Connection) -> None:
 
 
 def generate(task: Task, torch_name: str) -> Generated | None:
-    """Compile and run the reference here; None where it is not one graph of tensors."""
+    """Compile and run the reference in this process; None if it is not one graph of tensors."""
     import torch
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.utils import run_and_get_code
@@ -110,7 +114,7 @@ def generate(task: Task, torch_name: str) -> Generated | None:
 def _arguments(
     given: Sequence[Any], module: Any, inputs: Sequence[Any]
 ) -> Sequence[Argument] | None:
-    """What each argument of a graph is; None where one is neither state nor input."""
+    """Identify the arguments of a graph; None if one is neither a weight nor an input."""
     from kernelwright.compiler.candidate.attributes import path_text
 
     state = [*module.named_parameters(), *module.named_buffers()]
@@ -127,7 +131,7 @@ def _argument(tensor: Any, expression: str, path: str) -> Argument:
 
 
 def _configs() -> dict[str, dict[str, int]]:
-    """The configurations that Inductor chose for the Triton kernels which it has loaded."""
+    """Return the configurations that Inductor chose for the Triton kernels that it has loaded."""
     from torch._inductor.codecache import PyCodeCache
 
     found = {}

@@ -1,4 +1,4 @@
-"""Generated code made one file that needs torch alone: kernels as text, plain calls around them."""
+"""Converts generated code into one file that only needs torch: kernels as text with plain calls."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kernelwright.core.task import Task
 from kernelwright.proposers.inductor.cpp_text import cpp_kernels
 from kernelwright.proposers.inductor.generated import Generated
 from kernelwright.proposers.inductor.triton_text import triton_kernels
-from kernelwright.proposers.inductor.wanted import Kernel, Unsupported
+from kernelwright.proposers.inductor.wanted import GeneratedKernel, NotStandalone
 
-__all__ = ["Unsupported", "standalone"]
+__all__ = ["NotStandalone", "standalone"]
 
 DROPPED = {"assert_size_stride", "assert_alignment", "get_raw_stream", "clear", "set_device"}
 LIBRARY = {"mm", "addmm", "bmm", "baddbmm", "convolution"}
@@ -31,27 +31,27 @@ def _view(tensor, shape, strides, offset):
 
 
 def standalone(generated: Generated, task: Task) -> str:
-    """The candidate file.
+    """Return the text of the candidate file.
 
     Raises:
-        Unsupported: it needs something that the file would not have.
+        NotStandalone: the code needs something that a standalone file does not have.
     """
     tree = parse(generated.code)
     try:
         reference = splice(task.source, task.entry, "ModelNew")
     except LookupError as error:
-        raise Unsupported(f"no {error}") from error
+        raise NotStandalone(f"no {error}") from error
     sources = dict(filter(None, map(_source, tree.body)))
     is_cpp = generated.device == "cpu" and not any("@triton.jit" in s for s in sources.values())
     made = cpp_kernels(sources) if is_cpp else triton_kernels(sources, generated.configs)
     call = next((n for n in ast.walk(tree) if _is_call(n)), None)
     if call is None:
-        raise Unsupported("no call")
+        raise NotStandalone("no call")
     body = _Body(made.kernels, generated.returns_one).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
-    looks = any(not argument.is_input for argument in generated.arguments)
-    checks = checks_text(generated.device.partition(":")[0], weights=looks)
+    has_weights = any(not argument.is_input for argument in generated.arguments)
+    checks = checks_text(generated.device.partition(":")[0], weights=has_weights)
     guard = f"{_expected(generated)}\n\n\n{checks}"
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
     view = VIEW if "_view(" in forward else ""
@@ -61,7 +61,7 @@ def standalone(generated: Generated, task: Task) -> str:
 
 
 def _source(node: ast.stmt) -> tuple[str, str] | None:
-    """(name, text) of a kernel, where a statement of the generated module holds one."""
+    """Return (name, text) of the kernel that a statement of the module defines, if any."""
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
         return None
     if not ast.unparse(node.value.func).startswith("async_compile."):
@@ -75,9 +75,9 @@ def _is_call(node: ast.AST) -> bool:
 
 
 class _Body(ast.NodeTransformer):
-    """The statements of the generated call, without what only Inductor has."""
+    """Rewrites the statements of the generated call so that they do not need Inductor."""
 
-    def __init__(self, kernels: dict[str, Kernel], returns_one: bool) -> None:
+    def __init__(self, kernels: dict[str, GeneratedKernel], returns_one: bool) -> None:
         self._kernels, self._returns_one = kernels, returns_one
 
     def cleaned(self, call: ast.FunctionDef) -> ast.Module:
@@ -88,7 +88,7 @@ class _Body(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.Module(flat, []))
 
     def visit_With(self, node: ast.With) -> list[ast.stmt]:
-        inner = [self.visit(each) for each in node.body]  # of a device: the inputs' own
+        inner = [self.visit(each) for each in node.body]  # the device is that of the inputs
         return [each for each in inner if each is not None]
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
@@ -116,7 +116,7 @@ class _Body(ast.NodeTransformer):
             return self._kernels[whose].launched(node)
         if whose == "extern_kernels":
             if name not in LIBRARY:
-                raise Unsupported(f"extern_kernels.{name}")
+                raise NotStandalone(f"extern_kernels.{name}")
             node.func = parse_expression(f"torch.{name}")
         elif name == "reinterpret_tensor":
             node.func = ast.Name("_view", ast.Load())
@@ -134,11 +134,11 @@ def _called(node: ast.Call) -> str:
     return ast.unparse(node.func).rpartition(".")[2]
 
 
-def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
-    """The names of the call's arguments; they stand in its first statement.
+def _bound(body: ast.Module, kernels: dict[str, GeneratedKernel]) -> list[str]:
+    """Return the names of the call's arguments, which its first statement unpacks.
 
     Raises:
-        Unsupported: a name in it is bound nowhere.
+        NotStandalone: the call uses a name that is not defined.
     """
     first = body.body.pop(0)
     names = [n.id for n in ast.walk(first) if isinstance(n, ast.Name) and n.id != "args"]
@@ -148,7 +148,7 @@ def _bound(body: ast.Module, kernels: dict[str, Kernel]) -> list[str]:
     known = {*names, *stored, *kernels, *dir(builtins), "torch", "triton", "_view"}
     used = {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
     if used - known:
-        raise Unsupported(", ".join(sorted(used - known)))
+        raise NotStandalone(", ".join(sorted(used - known)))
     return names
 
 
@@ -160,11 +160,11 @@ def _expected(generated: Generated) -> str:
 
 
 def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
-    """The method: the reference's own where the inputs are others than the kernels are made for."""
+    """Return the text of ``forward``, which runs the reference for inputs of other forms."""
     parameters = parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
     passed = [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
     if parameters.vararg is not None or parameters.kwonlyargs or parameters.kwarg is not None:
-        raise Unsupported("a forward with variable arguments")
+        raise NotStandalone("a forward with variable arguments")
     values = [
         passed[int(a.expression[7:-1])] if a.is_input else a.expression for a in generated.arguments
     ]

@@ -1,4 +1,4 @@
-"""Generated Triton without Inductor's runtime: kernels, the functions they use, plain launches."""
+"""Converts generated Triton into kernels, helpers and launches without Inductor's runtime."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.core.syntax import parse, parse_expression
-from kernelwright.proposers.inductor.wanted import Kernel, Made, Unsupported
+from kernelwright.proposers.inductor.wanted import GeneratedKernel, Made, NotStandalone
 
 NUMELS = {"Grid1D": ("x",), "Grid2D": ("x", "y"), "Grid3D": ("x", "y", "z")}
-"""Dimensions of a launch by Inductor's name of the grid."""
+"""Dimensions of a launch, by Inductor's name of the grid."""
 IMPORTS = (
-    "import triton", "import triton.language as tl",
-    "from triton.language import math as tl_math", "from triton.language.extra import libdevice",
-)  # fmt: skip
+    "import triton",
+    "import triton.language as tl",
+    "from triton.language import math as tl_math",
+    "from triton.language.extra import libdevice",
+)
 HELPERS = "triton_helpers"
 
 
@@ -39,26 +41,26 @@ class TritonKernel:
             )
             blocks.append(f"triton.cdiv({n}, {block})")
         grid = parse_expression(f"({', '.join(blocks)},)")
-        told = [
+        keywords = [
             ast.keyword(name, ast.Constant(value))
             for name, value in self.config.items()
             if name in self.parameters or name in ("num_warps", "num_stages")
         ]
-        return ast.Call(ast.Subscript(call.func.value, grid), call.args, told)
+        return ast.Call(ast.Subscript(call.func.value, grid), call.args, keywords)
 
 
 def triton_kernels(sources: Mapping[str, str], configs: Mapping[str, Mapping[str, int]]) -> Made:
-    """The kernels' text with what it uses, and how each is launched.
+    """Return the kernels' text with the functions that they use, and how each is launched.
 
     Raises:
-        Unsupported: a grid that is not plain, or a kernel that was never tuned.
+        NotStandalone: a grid is of an unknown kind, or a kernel was never tuned.
     """
-    kernels: dict[str, Kernel] = {}
+    kernels: dict[str, GeneratedKernel] = {}
     texts: list[str] = []
     for name, source in sources.items():
         grid = re.search(r"'grid_type': '(\w+)'", source)
         if grid is None or grid.group(1) not in NUMELS or name not in configs:
-            raise Unsupported(f"{name}: {grid.group(1) if grid else 'no grid'}")
+            raise NotStandalone(f"{name}: {grid.group(1) if grid else 'no grid'}")
         function = next(n for n in parse(source).body if isinstance(n, ast.FunctionDef))
         parameters = tuple(each.arg for each in function.args.args)
         kernels[name] = TritonKernel(parameters, NUMELS[grid.group(1)], configs[name])
@@ -72,7 +74,7 @@ def triton_kernels(sources: Mapping[str, str], configs: Mapping[str, Mapping[str
 
 
 def _used_functions(text: str) -> list[str]:
-    """The functions of Inductor's that the kernels use, with those that they use, first to last."""
+    """Return Inductor's helper functions that the kernels use, directly or indirectly, by name."""
     from torch._inductor.runtime import triton_helpers
 
     found: dict[str, str] = {}

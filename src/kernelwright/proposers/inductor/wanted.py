@@ -1,4 +1,4 @@
-"""What the readers of Inductor's C++ and Triton return: kernels, imports and their text."""
+"""The common result of converting Inductor's C++ and Triton: kernels, imports and their text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Unsupported(Exception):
-    """Generated code that cannot stand on its own; no error, since nobody asked for it."""
+class NotStandalone(Exception):
+    """Generated code cannot be made standalone. The caller then proposes nothing."""
 
 
-class Kernel(Protocol):
+class GeneratedKernel(Protocol):
     """A kernel of the new file."""
 
     def launched(self, call: ast.Call) -> ast.expr:
-        """The launch in place of Inductor's."""
+        """Return the launch that replaces Inductor's ``call``."""
         ...
 
 
@@ -23,6 +23,6 @@ class Kernel(Protocol):
 class Made:
     """The part of the new file that defines its kernels."""
 
-    kernels: dict[str, Kernel]
+    kernels: dict[str, GeneratedKernel]
     imports: tuple[str, ...]
     text: str

@@ -1,4 +1,4 @@
-"""The policy proposer: one checkpoint, asked as it was trained to be asked."""
+"""The policy proposer: a trained checkpoint, asked with the prompts that it was trained on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kernelwright.proposers.swarm import SwarmProposer
 NAME = "policy"
 LOCAL = "hf:"
 CONTEXT = ("reference", "exemplars", "device")
-"""The parts of the context that training shows: what a policy never saw would confuse it."""
+"""The parts of the context that training shows. Parts that a policy never saw would confuse it."""
 
 
 class PolicyProposer:
-    """Samples from local checkpoints through the prompts and the answer check of the swarm.
+    """Samples from local checkpoints with the swarm's prompts and its check of answers.
 
     In a swarm of several models the same checkpoint is ``--proposer swarm --model hf:FOLDER``.
     """
@@ -26,10 +26,10 @@ class PolicyProposer:
     name = NAME
 
     def check(self, brief: Brief) -> None:
-        """See that there is a checkpoint, and what is needed to run it.
+        """Check that there is a checkpoint, and that it can be run.
 
         Raises:
-            UsageError: no model, or one that is not a folder on this machine.
+            UsageError: no model is given, or it is not a folder on this machine.
             ProposerError: a package is missing.
         """
         SwarmProposer().check(_addressed(brief))
@@ -39,7 +39,7 @@ class PolicyProposer:
         return True
 
     def propose(self, brief: Brief) -> Iterator[Proposal | Call]:
-        """One round: answers sampled together, and what they propose.
+        """Run one round: sample answers together, and yield them with their proposals.
 
         Raises:
             ProposerError: the checkpoint cannot be run.
@@ -49,7 +49,7 @@ class PolicyProposer:
 
 
 def _addressed(brief: Brief) -> Brief:
-    """The brief with every model by its full name, and the context that training shows."""
+    """Return the brief with the full name of every model and the context of training."""
     if not brief.models:
         raise UsageError(
             "the policy has no checkpoint", seen="no --model", do="add --model FOLDER, as trained"

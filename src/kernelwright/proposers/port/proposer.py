@@ -10,10 +10,10 @@ from kernelwright.hipify.python_text import translate_python
 
 
 class PortProposer:
-    """Proposes the HIP port of every ``cuda`` candidate in a brief that has none there yet.
+    """Proposes the HIP port of every ``cuda`` candidate in a brief that has no port there yet.
 
-    On an AMD GPU those are the best of the same task on NVIDIA's, which the archive holds. A port
-    that would leave constructs unported is not proposed.
+    On an AMD GPU these are the archived best candidates for the same task on NVIDIA GPUs. A port
+    that leaves constructs unported is not proposed.
     """
 
     name = "port"

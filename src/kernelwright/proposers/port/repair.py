@@ -1,7 +1,7 @@
-"""Where rules end: models are asked to finish a port, and are told what is wrong with it.
+"""Asks models to finish a port that the rules could not finish, and tells them what is wrong.
 
-They are the swarm's models, with its budget and its ledger. What they answer is a proposal: the
-ladder decides, as it does about the rules' own text.
+The models, the budget and the ledger are the swarm's. An answer is only a proposal: the ladder of
+checks decides, as it does for the rules' own text.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ from kernelwright.llm.endpoint import Messages, open_endpoint
 from kernelwright.llm.ledger import Ledger
 
 TEMPLATE = "repair-1"
-N_TRIES = 3  # of one file; errors that outlast three answers outlast more
+N_TRIES = 3
+"""Calls about one file: errors that survive three answers survive more."""
 N_FAULTS = 12
-"""Faults that a prompt lists: the first errors explain the later ones."""
+"""Faults that a prompt lists at most: the first errors explain the later ones."""
 _BLOCK = re.compile(r"^[ \t]*```[ \t]*[\w+]*[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.S | re.M)
 _KERNEL = re.compile(r"__global__[^;{]*?\b(?!__launch_bounds__)(\w+)\s*\(")
 
 
 @dataclass(frozen=True)
 class Repair:
-    """One call of a model about one file, and what came of it."""
+    """One call of a model about one file, with its result."""
 
     model: str
     template: str
     faults: tuple[str, ...]
-    """What the model was told."""
+    """The faults that the model was told about."""
     outcome: str
-    """'answered', or why there is no answer."""
+    """'answered', or the reason why there is no answer."""
     unusable: str = ""
-    """Why the answer is no port of the file; empty where it is one."""
+    """The reason why the answer is not a port of the file; empty if it is one."""
     is_kept: bool = False
-    """Whether the ladder found it better than what was there."""
+    """Whether the ladder found the answer better than the text before it."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class UnfinishedFile:
     """A file that rules could not finish."""
 
     file: str
@@ -59,7 +60,7 @@ class Unfinished:
 
 
 class Repairs:
-    """The models of one port, within one budget; files may ask side by side."""
+    """Asks the models of one port within one budget; several threads may ask at once."""
 
     def __init__(self, brief: Brief) -> None:
         self._brief = brief
@@ -67,11 +68,11 @@ class Repairs:
         self._lock = threading.Lock()
         self._asked = 0
 
-    def ask(self, work: Unfinished, unusable: str = "") -> tuple[Repair, str] | None:
-        """One call about ``work`` and the text that it gave, empty where there is none.
+    def ask(self, work: UnfinishedFile, unusable: str = "") -> tuple[Repair, str] | None:
+        """Ask a model about ``work``; return the call and its text, which may be empty.
 
-        None where nothing is left to spend. ``unusable`` is what was wrong with the form of the
-        answer before.
+        Returns None if no budget is left. ``unusable`` says what was wrong with the form of the
+        previous answer.
 
         Raises:
             ProposerError: the model cannot be asked at all.
@@ -90,14 +91,20 @@ class Repairs:
         if reply.outcome is not Outcome.ANSWERED:
             text, fault = "", reply.detail
         repair = Repair(
-            endpoint.name, TEMPLATE, work.faults, str(reply.outcome), fault, False,
-            spent.input_tokens, spent.output_tokens, spent.cost_usd,
-        )  # fmt: skip
+            endpoint.name,
+            TEMPLATE,
+            work.faults,
+            outcome=str(reply.outcome),
+            unusable=fault,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=spent.cost_usd,
+        )
         return repair, text
 
 
-def prompt(work: Unfinished, unusable: str = "") -> Messages:
-    """The messages about one file."""
+def prompt(work: UnfinishedFile, unusable: str = "") -> Messages:
+    """Return the messages about one file."""
     facts = {
         "original": work.original,
         "ported": work.ported,
@@ -112,7 +119,7 @@ def prompt(work: Unfinished, unusable: str = "") -> Messages:
 
 
 def read(answer: str, ported: str) -> tuple[str, str]:
-    """The file in an answer, or what is wrong with it: (text, fault), one of them empty."""
+    """Return (text, fault): an answer's file or what is wrong with it; one of them is empty."""
     blocks = _BLOCK.findall(answer)
     if not blocks:
         return "", "it has no whole block of code"
@@ -125,14 +132,23 @@ def read(answer: str, ported: str) -> tuple[str, str]:
     return text, ""
 
 
-def mended(text: str, before: Translation, *, model: str, file: str) -> Translation:
-    """A model's text as a translation: what rules did, what is still CUDA's, and whose it is."""
+def repaired(text: str, before: Translation, *, model: str, file: str) -> Translation:
+    """Return a model's text as a translation.
+
+    Its findings are the rules' earlier changes, the constructs that are still CUDA's, and a note
+    that names the model.
+    """
     left = translate(text, file=file).unported
     done = tuple(f for f in before.findings if f.state is not State.UNPORTED)
     note = Finding(
-        1, State.CHANGED, "repair by a model", model,
-        "parts of this file are not the rules' work", "read them beside the original", file,
-    )  # fmt: skip
+        1,
+        State.CHANGED,
+        "repair by a model",
+        model,
+        "parts of this file are not the rules' work",
+        "read them beside the original",
+        file,
+    )
     return Translation(text, (note, *done, *left))
 
 
@@ -141,7 +157,7 @@ def _kernels(text: str) -> set[str]:
 
 
 def _plain(text: str) -> str:
-    """Text that any server takes: a source may hold what UTF-8 does not."""
+    """Return text that any server accepts: a source may contain bytes that are not UTF-8."""
     return text.strip().encode("utf-8", "replace").decode() + "\n"
 
 

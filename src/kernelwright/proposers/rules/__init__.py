@@ -1,4 +1,4 @@
-"""The rules proposer: PyTorch's graph, rewritten by rules, fused, and emitted in a dialect."""
+"""The rules proposer: rewrites PyTorch's graph by rules, fuses it, and emits it in a dialect."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from kernelwright.core.candidate import Brief, Proposal
 
 
 class RulesProposer:
-    """Rewrites, fuses and emits. The machinery, and torch, are loaded by the first proposal."""
+    """Rewrites, fuses and emits. The compiler and torch are imported by the first proposal."""
 
     name = "rules"
 
     def propose(self, brief: Brief) -> Iterator[Proposal]:
-        """Proposals, the most promising first; the same brief gives the same ones.
+        """Yield proposals, the most promising first; the same brief gives the same proposals.
 
         Raises:
             TaskError: the task cannot be opened.

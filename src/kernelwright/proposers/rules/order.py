@@ -1,6 +1,7 @@
-"""What is tried first: an order by the heaviest convolution of a task, as measured on an H200.
+"""The order in which variants are tried, by a task's heaviest convolution, as measured on an H200.
 
-A search has seconds, and a candidate takes two to eight: the first two or three decide.
+A search may have only seconds, and a candidate takes two to eight of them, so the first two or
+three candidates decide.
 """
 
 from __future__ import annotations
@@ -20,33 +21,33 @@ from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
 OWN, FUSED = "fused, own products", "fused"
 ORDINARY, LAST = "fused, ordinary convolutions", "fused, channels last"
 MANY = 6
-"""Convolutions from which on own products come last: building one takes two to four seconds, and
-networks of many small ones wait for launches, not for products. Their many other kernels are also
-tried in CUDA, which compiles them in one go."""
+"""Number of convolutions above which variants with own products come last. Building one takes two
+to four seconds, and networks of many small convolutions are bound by launches, not by products.
+Their many other kernels are also tried in CUDA, which compiles them all at once."""
 _PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "einsum"})
 _DIALECTS = ("cpp", "triton", "cuda", "torch")
 
 
 @dataclass(frozen=True)
 class Convolution:
-    """What decides who convolves quickest."""
+    """The properties of a convolution that decide which implementation is fastest."""
 
     n_dims: int
     channels: int
-    """Input channels of a group."""
+    """Number of input channels in a group."""
     groups: int
     is_transposed: bool
     has_steps: bool
 
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
-    """Every convolution, the heaviest first."""
+    """Return all convolutions, the heaviest first."""
     found = [(_weight(node, term), _described(term)) for node, term in _convolved(graphs)]
     return [described for _, described in sorted(found, key=lambda one: -one[0])]
 
 
 def _convolved(graphs: Iterable[fx.Graph]) -> Iterator[tuple[fx.Node, Term]]:
-    """The convolutions whose weights are values."""
+    """Yield the convolutions whose weights are graph values."""
     for graph in graphs:
         for node in graph.nodes:
             term = term_of(node) if node.op == "call_function" else None
@@ -71,15 +72,18 @@ def _described(term: Term) -> Convolution:
 
 
 def is_mostly_products(graphs: Sequence[fx.Graph]) -> bool:
-    """Whether matrix products are more work than convolutions: a transformer's layers beside
-    convolutions of one tap, or behind one that cuts an image into patches."""
+    """Whether matrix products are more work than convolutions.
+
+    This is so for a transformer's layers beside convolutions of one tap, or behind a convolution
+    that cuts an image into patches.
+    """
     products = [n for graph in graphs for n in graph.nodes if name_of(n) in _PRODUCTS - {"einsum"}]
     convolved = sum(_weight(node, term) for node, term in _convolved(graphs))
     return sum(map(_multiplications, products)) > convolved
 
 
 def _multiplications(product: fx.Node) -> int:
-    """The multiplications of a matrix product."""
+    """Return the number of multiplications in a matrix product."""
     left = next(arg for arg in product.args if isinstance(arg, fx.Node))
     if name_of(product) == "addmm":
         left = product.args[1]
@@ -87,13 +91,15 @@ def _multiplications(product: fx.Node) -> int:
 
 
 def operators(graphs: Iterable[fx.Graph]) -> set[str]:
-    """The names of all operators."""
+    """Return the names of all operators."""
     return {name_of(n) for graph in graphs for n in graph.nodes if n.op == "call_function"}
 
 
 def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, str], ...]:
-    """Variants and dialects that go first, for a task with these convolutions and operators: the
-    best and three that are something else."""
+    """Return the (variant, dialect) pairs to try first for these convolutions and operators.
+
+    They are the best one and three different ones.
+    """
     if not names.isdisjoint(CELLS):
         return ((OWN, "cuda"), (OWN, "cuda"), (OWN, "cuda"))
     if not found and names & _PRODUCTS:
@@ -103,14 +109,14 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     if len(found) > MANY:
         return ((FUSED, "triton"), (LAST, "triton"), (LAST, "cuda"), (FUSED, "cuda"))
     heaviest = found[0]
-    # With channels last 29 of 30 such tasks were slower than otherwise, up to a hundred times.
+    # With channels last, 29 of 30 such tasks were slower, some of them a hundred times.
     is_reduced = any(word in name for name in names for word in ("norm", "pool"))
     own, fused, last = (OWN, "triton"), (FUSED, "triton"), (LAST, "triton")
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
         return (own, (ORDINARY, "triton"), last, own)
-    if is_reduced and len(found) > 1:  # layers that hand each other their layout
+    if is_reduced and len(found) > 1:  # the layers pass their memory layout on to one another
         return (own, last, fused, own)
     other = fused if is_reduced else last
     if heaviest.channels < LEAST_CHANNELS:
@@ -121,8 +127,10 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
 def in_order(
     pairs: Iterable[tuple[Any, Any]], found: Sequence[Convolution], names: Set[str]
 ) -> list[Any]:
-    """Pairs of a variant and an emitter, those that lead first (one that leads twice stands there
-    twice); the others as they come, own products of many convolutions last."""
+    """Sort (variant, emitter) pairs: the leading ones first, then the others in their order.
+
+    A pair that leads twice is in the result twice. Own products of many convolutions come last.
+    """
     rest = list(pairs)
     by_name = {(variant.name, emitter.dialect): (variant, emitter) for variant, emitter in rest}
     first = [by_name[name] for name in leading(found, names) if name in by_name]

@@ -1,4 +1,4 @@
-"""What the rules propose: program variants times schedules, then neighbours of what did well."""
+"""The rules' proposals: program variants with schedules, then variations of the best schedules."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ EMITTERS = {
 }
 NAME = "rules"
 SEED = 0
-"""Weights and inputs are only looked at for their shapes."""
+"""Seed of weights and inputs, of which only the shapes matter."""
 COMPILE_S = 15.0
-"""What the library's compiler may take to search for one candidate (10 to 50 s on an H200): it is
-not asked where the whole time is less."""
+"""Smallest budget in seconds for candidates that torch.compile tunes, which takes 10 to 50 s for
+one candidate on an H200."""
 SHORT_ROW = 8192
-"""Values of a row that a processor keeps in registers or reads again in no time."""
+"""Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 N_FIRST = 4
-"""Schedules per program and dialect in a first round; the best are refined later."""
+"""Schedules per program and dialect in the first round; the best are refined later."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,17 @@ class Variant:
     name: str
     fusion: Fusion
     products: bool = False
-    """Whether matrix products and convolutions are own code where the dialect can."""
+    """Whether matrix products and convolutions are own code if the dialect supports it."""
     rules: tuple[Rule, ...] = RULES
-    """The rules that rewrite the graph first."""
+    """The rules that rewrite the graph before it is fused."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
-    """Ways to fuse, the most promising first."""
-    many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU busy, or two cores
+    """Return the ways to rewrite and fuse, the most promising first."""
+    many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU or two cores busy
     short_row = SHORT_ROW if device_kind == "cuda" else 0
     full = Fusion(join_rows=many_rows, short_row=short_row)
-    if device_kind == "cuda":  # where the library adds a convolution's bias in a pass of its own
+    if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
         return (
@@ -88,7 +88,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused, as written", full, rules=()),
         )
     return (
-        # First, because it gains most where it applies; it is "fused" itself where it does not.
+        # First, because it gains most if it applies; otherwise it is the same as "fused".
         Variant("fused, own products", full, products=True),
         Variant("fused", full),
         Variant("fused, channels last", full, rules=(*RULES, *LAYOUTS)),
@@ -99,11 +99,11 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
 
 
 @dataclass
-class Workshop:
-    """A brief's task, opened: everything that its proposals share.
+class OpenedTask:
+    """The captured parts of a brief's task, and the programs made from them.
 
     Raises:
-        CannotCapture: nothing of the module can be captured.
+        CannotCapture: no part of the module can be captured.
     """
 
     brief: Brief
@@ -120,7 +120,7 @@ class Workshop:
         return Target(str(self.brief.device), self.brief.threads)
 
     def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
-        """The parts as ``variant`` fuses them, as far as ``emitter`` can do it."""
+        """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
             used: set[str] = set()
@@ -131,14 +131,14 @@ class Workshop:
         return self._programs[key]
 
     def program(self, variant: Variant, emitter: Emitter) -> Program:
-        """All parts in one, as emitters see them."""
+        """Return all parts as one program, the form that emitters take."""
         programs = self.programs(variant, emitter)
         return programs[0] if len(programs) == 1 else combined(programs)
 
     def proposal(
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
     ) -> Proposal:
-        """One candidate."""
+        """Return the proposal for one variant, dialect and schedule."""
         program = self.program(variant, emitter)
         emitted = emitter.emit(program, schedule, self.target)
         (first, *others) = self.parts
@@ -167,44 +167,43 @@ def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
 
 
 def proposals(brief: Brief) -> Generator[Proposal, None, str]:
-    """What a first round begins with, refinements of what passed in the brief, then the rest of a
-    first round; each text once.
+    """Yield the first proposals of a first round, refinements of passed exemplars, then the rest.
 
-    The beginning comes first although the brief has a history: rules may be newer than that. A
-    module that cannot be captured gives none. Returned is why there were none; empty where some
-    were.
+    Each text is yielded once. The first ones come first even if the brief has a history, since the
+    rules may be newer than it. The generator returns the reason why there were no proposals, as for
+    a module that cannot be captured, or an empty text.
     """
     try:
-        workshop = Workshop(brief)
+        opened = OpenedTask(brief)
     except CannotCapture as error:
         return f"the rules cannot capture this module: {error}"
-    n_said = 0
+    n_proposed = 0
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
-    first = _first(workshop)
+    first = _first(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
-    for proposal in itertools.chain(opening, _refined(workshop), first):
+    for proposal in itertools.chain(opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
-            n_said += 1
+            n_proposed += 1
             yield proposal
     dialects = ", ".join(brief.dialects)
-    return "" if n_said else f"the rules have no other code for its operators in {dialects}"
+    return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def _first(workshop: Workshop) -> Iterator[Proposal]:
-    """The first schedule of every variant in every dialect, then the second ones, and so on."""
-    ways = variants(workshop.brief.device.kind)
-    pairs = [(way, emitter) for way in ways for emitter in emitters(workshop.brief)]
-    graphs = [part.captured.graph for part in workshop.parts]
-    on_gpu = graphs if workshop.brief.device.kind == "cuda" else []
+def _first(opened: OpenedTask) -> Iterator[Proposal]:
+    """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
+    ways = variants(opened.brief.device.kind)
+    pairs = [(way, emitter) for way in ways for emitter in emitters(opened.brief)]
+    graphs = [part.captured.graph for part in opened.parts]
+    on_gpu = graphs if opened.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
     order = []
     found = [] if is_mostly_products(on_gpu) else convolutions(on_gpu)
     for way, emitter in in_order(pairs, found, operators(on_gpu)):
         key = (way.name, emitter.dialect)
-        lines.setdefault(key, _scheduled(workshop, way, emitter))
-        order.append(lines[key])  # one that stands there twice gives two at a time
-    while order:  # each is asked only when its turn comes: a large network takes seconds each
+        lines.setdefault(key, _scheduled(opened, way, emitter))
+        order.append(lines[key])  # a pair that leads twice yields two proposals at a time
+    while order:  # proposals are made on demand: for a large network each takes seconds
         for line in list(order):
             proposal = _next(line)
             if proposal is None:
@@ -214,14 +213,14 @@ def _first(workshop: Workshop) -> Iterator[Proposal]:
 
 
 def _next(line: Iterator[Proposal]) -> Proposal | None:
-    """The next of a line; where it fails it is at its end, with a warning, and others go on."""
+    """Return the next proposal; a failing variant ends with a warning, and the others go on."""
     try:
         return next(line, None)
     except (KernelwrightError, MemoryError):
         raise
-    except Exception as error:  # the edge of a variant: a fault of a rule must not end a search
+    except Exception as error:  # the edge of a variant: a bug in a rule must not end a search
         warnings.warn(
-            f"the rules have a fault, and a way to rewrite this task is left out: "
+            f"a bug in the rules: one way to rewrite this task is left out: "
             f"{type(error).__name__}: {error}; please report it with the task",
             RuntimeWarning,
             stacklevel=2,
@@ -229,25 +228,25 @@ def _next(line: Iterator[Proposal]) -> Proposal | None:
         return None
 
 
-def _scheduled(workshop: Workshop, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
-    if _failed(workshop.brief, variant, emitter):
+def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
+    if _failed(opened.brief, variant, emitter):
         return
     try:
-        program = workshop.program(variant, emitter)
+        program = opened.program(variant, emitter)
     except Unsupported:
         return
-    is_library = emitter.dialect == "torch" and not workshop.parts[0].path
+    is_library = emitter.dialect == "torch" and not opened.parts[0].path
     if not is_library and not any(program.own()):
         return
-    schedules = emitter.schedules(program, workshop.target)
-    if workshop.brief.budget_s < COMPILE_S:
+    schedules = emitter.schedules(program, opened.target)
+    if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
-        yield workshop.proposal(variant, emitter, schedule)
+        yield opened.proposal(variant, emitter, schedule)
 
 
 def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
-    """Whether the brief shows that this variant does not pass."""
+    """Whether the brief shows that this variant has failed."""
     return any(
         exemplar.role == "failed"
         and exemplar.proposal.proposer == NAME
@@ -257,31 +256,31 @@ def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
     )
 
 
-def _refined(workshop: Workshop) -> Iterator[Proposal]:
-    """Neighbours of the passed exemplars, of the fastest first."""
-    by_name = {variant.name: variant for variant in variants(workshop.brief.device.kind)}
-    by_dialect = {emitter.dialect: emitter for emitter in emitters(workshop.brief)}
-    for exemplar in sorted(workshop.brief.exemplars, key=_slowness):
+def _refined(opened: OpenedTask) -> Iterator[Proposal]:
+    """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
+    by_name = {variant.name: variant for variant in variants(opened.brief.device.kind)}
+    by_dialect = {emitter.dialect: emitter for emitter in emitters(opened.brief)}
+    for exemplar in sorted(opened.brief.exemplars, key=_slowness):
         parent = exemplar.proposal
         variant = by_name.get(parent.schedule.get("variant", ""))
         emitter = by_dialect.get(parent.candidate.dialect)
         if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
-            line = _neighbours(workshop, variant, emitter, parent)
+            line = _neighbours(opened, variant, emitter, parent)
             yield from iter(lambda line=line: _next(line), None)
 
 
 def _neighbours(
-    workshop: Workshop, variant: Variant, emitter: Emitter, parent: Proposal
+    opened: OpenedTask, variant: Variant, emitter: Emitter, parent: Proposal
 ) -> Iterator[Proposal]:
     known: Mapping[str, Any] = parent.schedule["kernels"]
     try:
-        program = workshop.program(variant, emitter)
+        program = opened.program(variant, emitter)
     except Unsupported:
         return
     if not {step.name for step in program.own()} <= known.keys():
-        return  # rules have changed since: the variant has other steps now
-    for schedule in emitter.refine(program, known, workshop.target):
-        yield workshop.proposal(variant, emitter, schedule, parent.candidate.digest)
+        return  # the rules have changed since, and the variant now has other steps
+    for schedule in emitter.refine(program, known, opened.target):
+        yield opened.proposal(variant, emitter, schedule, parent.candidate.digest)
 
 
 def _slowness(exemplar: Exemplar) -> float:
@@ -290,7 +289,7 @@ def _slowness(exemplar: Exemplar) -> float:
 
 
 def emitters(brief: Brief) -> list[Emitter]:
-    """The emitters of the dialects that the brief asks for."""
+    """Return the emitters of the dialects that the brief asks for."""
     found = []
     for dialect in brief.dialects:
         if dialect in EMITTERS:

@@ -10,16 +10,16 @@ from kernelwright.core.errors import UsageError
 
 
 class SwarmProposer:
-    """Asks several models at once, each with its own part of the context."""
+    """Asks several models at once; the context that a prompt shows varies."""
 
     name = "swarm"
 
     def check(self, brief: Brief) -> None:
-        """See that there are models, that they have keys, and that money limits have prices.
+        """Check that there are models with keys, and prices if the money is limited.
 
         Raises:
-            UsageError: no model, an unknown part of the context, a price that is missing, or a
-                file that cannot be attached.
+            UsageError: there is no model, a part of the context is unknown, a price is missing, or
+                a file cannot be attached.
             ProposerError: a package or a key is missing.
         """
         from kernelwright.llm import attached
@@ -40,22 +40,22 @@ class SwarmProposer:
             open_endpoint(name)
             if brief.budget_usd is not None and price_of(name, prices) is None:
                 raise UsageError(
-                    f"a budget in USD, and no price of {name}",
+                    f"a budget in USD is given, but no price of {name}",
                     seen=f"prices of {', '.join(prices) or 'no model'}",
                     do=f"add --price {name}=IN/OUT, in USD per million tokens",
                 )
 
     def shares(self, brief: Brief) -> bool:
-        """Whether a model runs on this machine: it would slow what the judge measures."""
+        """Whether a model runs on this machine, where it would disturb the judge's timing."""
         from kernelwright.llm.endpoint import parse
 
         return any(parse(name).is_local for name in brief.models)
 
     def propose(self, brief: Brief) -> Iterator[Proposal | Call]:
-        """One round: every call as it ends, and what it proposes after it.
+        """Run one round: yield every call as it ends, followed by its proposal.
 
-        Not the same for the same brief, since models are not. A run begins with what the answers
-        of earlier runs propose that has no verdict yet; they are not paid for again.
+        The same brief may give different proposals, because models vary. A run begins with the
+        proposals of earlier runs' answers that have no verdict yet; they are not paid for again.
 
         Raises:
             ProposerError: a model cannot be asked at all.

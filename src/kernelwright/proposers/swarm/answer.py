@@ -1,7 +1,7 @@
-"""A model's answer taken apart: performance analysis, algorithm design, code.
+"""Reads a model's answer, which has three parts: performance analysis, algorithm design and code.
 
 Source:
-    The three parts: CUDA-L1, arXiv 2507.14111, the prompt of its contrastive training.
+    CUDA-L1, arXiv 2507.14111: the prompt of its contrastive training has these three parts.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ _BLOCK = re.compile(r"^[ \t]*```[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.S
 
 @dataclass(frozen=True)
 class Read:
-    """The code of an answer, or what is wrong with its form."""
+    """The code of an answer, or what is wrong with the answer's form."""
 
     code: str = ""
     fault: str = ""
-    """Empty where there is code. The prose before the code is not judged: it decides nothing."""
+    """Empty if there is code. The prose before the code is ignored."""
 
 
 def read(answer: str, dialect: str) -> Read:
-    """The last whole block of Python code in ``answer``: it must define ``ModelNew``, and be in
-    ``dialect`` unless that is 'torch'. A kernel in Triton must be launched: a small model copies
-    one from its prompt, and calls the library."""
+    """Extract the last complete block of Python code from ``answer``.
+
+    The code must define ``ModelNew`` and, unless ``dialect`` is 'torch', contain a kernel in the
+    dialect. A Triton kernel must also be launched, since small models copy one from their prompt
+    and then call the library.
+    """
     said = _THOUGHTS.sub("", answer)
     blocks = [text for language, text in _BLOCK.findall(said) if language in ("python", "py", "")]
     blocks = [text for text in blocks if text.strip()]

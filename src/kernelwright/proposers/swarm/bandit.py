@@ -1,4 +1,4 @@
-"""Which model to ask with which context: Thompson sampling over what calls came to so far.
+"""Chooses which model to ask with which context, by Thompson sampling over earlier calls' results.
 
 Source:
     Thompson 1933, Biometrika 25; Chapelle & Li 2011, An empirical evaluation of Thompson sampling.
@@ -17,10 +17,13 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.evaluation import Evaluation
 
 GENERATES = ("write", "repair", "optimise")
-PASSED_REWARD = 0.3  # a kernel that is right, but no faster than what it was to improve
-ELSEWHERE_WEIGHT = 0.25  # of a call on another task of the same kind, beside one on this task
-N_FAILURES = 3  # in a row, after which an arm rests for the rest of the run
-KINDS = {  # what a task mostly computes, by words in its source; the first that occurs counts
+PASSED_REWARD = 0.3
+"""Reward of a kernel that is correct, but no faster than the one that it was to improve."""
+ELSEWHERE_WEIGHT = 0.25
+"""Weight of a call on another task of the same kind, relative to a call on this task."""
+N_FAILURES = 3
+"""Failed calls in a row after which an arm is not used for the rest of the run."""
+KINDS = {  # kinds of tasks with patterns in their sources; the first that matches counts
     "attention": r"attention|softmax\([^)]*\)\s*@|multihead",
     "convolution": r"conv\w*\(|Conv\d",
     "product": r"matmul|Linear\(|linear\(|bmm|einsum|mm\(|\s@\s",
@@ -31,19 +34,19 @@ KINDS = {  # what a task mostly computes, by words in its source; the first that
 
 @dataclass(frozen=True)
 class Arm:
-    """A model with a set of parts that its prompts may draw on."""
+    """A model with a set of context parts that its prompts may show."""
 
     model: str
     context: tuple[str, ...]
 
 
 def kind_of(source: str) -> str:
-    """What a task's source mostly computes: a key of ``KINDS``, or 'pointwise'."""
+    """Return the kind of a task by its source: a key of ``KINDS``, or 'pointwise'."""
     return next((kind for kind, words in KINDS.items() if re.search(words, source)), "pointwise")
 
 
 def choose(brief: Brief, arms: Sequence[Arm], draw: random.Random) -> Arm | None:
-    """The arm with the highest sampled reward per cost; None where every arm rests."""
+    """Return the arm with the highest sampled reward per cost; None if every arm rests."""
     awake = [arm for arm in arms if not _rests(brief, arm)]
     costs = {arm: _cost(brief, arm) for arm in awake}
     known = [cost for cost in costs.values() if cost is not None]
@@ -56,9 +59,9 @@ def choose(brief: Brief, arms: Sequence[Arm], draw: random.Random) -> Arm | None
 
 
 def reward(call: Call, brief: Brief) -> float:
-    """What a judged call was worth: 1 for a first right kernel or a faster one, 0 for a wrong one.
+    """Return the reward of a call: 1 for a first correct kernel or a faster one, 0 for a wrong one.
 
-    A call that was given up counts 0 as well: its money is gone.
+    A call without a verdict gives 0 as well, since its money is spent.
     """
     verdicts = {p.candidate.digest: found for p, found in brief.history}
     mine = [found for p, found in brief.history if p.call in _ids(call, brief.calls)]
@@ -70,7 +73,10 @@ def reward(call: Call, brief: Brief) -> float:
 
 
 def _ids(call: Call, calls: Sequence[Call]) -> set[str]:
-    """A call and the one that mended its form, which is where the proposal then came from."""
+    """Return the ids of a call and of the call that corrected its form, if any.
+
+    In the second case the proposal came from the correcting call.
+    """
     return {call.id, *(other.id for other in calls if other.follows == call.id)}
 
 
@@ -87,7 +93,7 @@ def _mine(brief: Brief, arm: Arm) -> list[Call]:
 
 
 def _sampled(brief: Brief, arm: Arm, draw: random.Random) -> float:
-    """One draw from the Beta posterior of the arm's reward, from a uniform prior."""
+    """Draw from the Beta posterior of the arm's reward, which has a uniform prior."""
     rewards = [reward(call, brief) for call in _mine(brief, arm)]
     kind = kind_of(brief.task.source)
     others = [
@@ -102,7 +108,7 @@ def _sampled(brief: Brief, arm: Arm, draw: random.Random) -> float:
 
 
 def _cost(brief: Brief, arm: Arm) -> float | None:
-    """The mean cost of the arm's calls, in whatever the budget limits: money, tokens or time."""
+    """Return the mean cost of the arm's calls in what the budget limits: money, tokens or time."""
     calls = [call for call in _mine(brief, arm) if call.outcome is not Outcome.FAILED]
     if brief.budget_usd is not None:
         costs = [call.cost_usd or 0.0 for call in calls]

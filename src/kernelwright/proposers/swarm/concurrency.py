@@ -1,4 +1,4 @@
-"""How many questions a round asks at once: as many as the endpoints are seen to answer together."""
+"""Decides how many questions a round asks at once, by how many the endpoints answer together."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from kernelwright.llm.endpoint import parse
 from kernelwright.llm.ledger import MIN_CALL_S
 from kernelwright.proposers.swarm.bandit import GENERATES
 
-FIRST = 4  # of a run's first round: nobody has been timed yet
-MAX_HOSTED = 8  # what common rate limits of new accounts bear
-MAX_LOCAL = 64  # as many as a checkpoint answers together
-PAYS = 1.25  # times as many answers a second: less may be chance, and more at once learn less
-ROUND_SHARE = 1 / 3  # of what is left, for one round: later ones learn from its verdicts
+FIRST = 4
+"""Questions in a run's first round, when no endpoint has been timed yet."""
+MAX_HOSTED = 8
+"""Maximum for hosted models, within the usual rate limits of new accounts."""
+MAX_LOCAL = 64
+"""Maximum for local models, the number of questions that a checkpoint answers together."""
+PAYS = 1.25
+"""Factor in answers per second from which a wider round pays. A smaller gain may be chance, and
+questions that are asked at once cannot learn from one another."""
+ROUND_SHARE = 1 / 3
+"""Share of the remaining budget for one round, so that later rounds can learn from its verdicts."""
 
 
 @dataclass
-class _Round:
-    """What one round of this run came to."""
+class _RoundTimes:
+    """The times and counts of one round of this run."""
 
     began_s: float
     ended_s: float
@@ -35,11 +41,11 @@ class _Round:
 
 
 def width(brief: Brief) -> int:
-    """Questions to ask at once, as many as there are models at least.
+    """Return the number of questions to ask at once, at least the number of models.
 
-    Twice as many as in the widest round while that pays, by measured times; then the fewest that
-    are answered as fast, and no more than are answered at that pace in the time left. What is
-    left of time to judge, of tokens and of money bounds it too.
+    The number doubles while that pays by measured times. After that it is the smallest number with
+    the best pace. It is bounded by the answers possible in the remaining time at that pace, and by
+    what is left of judging time, tokens and money.
     """
     least = len(brief.models)
     is_local = all(parse(name).is_local for name in brief.models)
@@ -50,7 +56,7 @@ def width(brief: Brief) -> int:
         return min(most, max(least, FIRST))
     best = max(each.pace for each in rounds)
     if best == 0:
-        return least  # who does not answer is not asked more
+        return least  # endpoints that do not answer are not asked more
     enough = min(each.n_asked for each in rounds if each.pace * PAYS >= best)
     is_widest = enough == max(each.n_asked for each in rounds if each.n_answered)
     wanted = 2 * enough if is_widest else enough
@@ -59,7 +65,7 @@ def width(brief: Brief) -> int:
 
 
 def _affordable(brief: Brief, calls: Sequence[Call]) -> float:
-    """Questions whose verdicts and tokens take a round's share of what is left."""
+    """Return how many questions fit into a round's share of remaining time, tokens and money."""
     n_asked = sum(call.purpose in GENERATES for call in calls)
     ids = {call.id for call in calls}
     costs = [found.cost for proposal, found in brief.history if proposal.call in ids]
@@ -72,15 +78,15 @@ def _affordable(brief: Brief, calls: Sequence[Call]) -> float:
     return min(bounds, default=math.inf)
 
 
-def _rounds(calls: Sequence[Call]) -> list[_Round]:
-    """By when calls began and ended: no round begins before the last is over."""
+def _rounds(calls: Sequence[Call]) -> list[_RoundTimes]:
+    """Group calls into rounds by their times: no round begins before the previous one is over."""
     times = [(int(call.id[:12], 16) / 1e3, call) for call in calls]
-    found: list[_Round] = []
+    found: list[_RoundTimes] = []
     for began_s, ended_s, call in sorted(
         ((ended_s - call.took_s, ended_s, call) for ended_s, call in times), key=lambda t: t[:2]
     ):
         if not found or began_s >= found[-1].ended_s:
-            found.append(_Round(began_s, ended_s))
+            found.append(_RoundTimes(began_s, ended_s))
         last = found[-1]
         last.ended_s = max(last.ended_s, ended_s)
         last.n_asked += call.purpose in GENERATES

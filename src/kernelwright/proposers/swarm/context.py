@@ -1,4 +1,4 @@
-"""The parts of a prompt's context, each of which can be left out so that its worth can be seen."""
+"""The parts of a prompt's context; each can be left out, so that its value can be measured."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from kernelwright.proposers.swarm.roofline import position
 Pair = tuple[Proposal, Evaluation]
 
 N_VERDICTS = 5
-MAX_SHOWN = 12_000  # characters of one exemplar; a longer one crowds out the rest
+"""Number of earlier verdicts that a prompt shows."""
+MAX_SHOWN = 12_000
+"""Maximum number of characters of an exemplar; a longer one would leave no room for the rest."""
 COUNTERS = "counters"
 ATTACHED = "attached"
-COUNTED = " (ncu)"  # how the facts of a profile end that Nsight Compute counted
-MAX_REASON = 1_500  # characters of one reason, after trimming
+COUNTED = " (ncu)"
+"""Suffix of the facts in a profile that Nsight Compute counted."""
+MAX_REASON = 1_500
+"""Maximum number of characters of a reason, after trimming."""
 _SAYS = re.compile(r"\b(error|Error|Exception|undefined|fatal)\b")
 
 
 def parse_contexts(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Sets of parts from 'reference,verdicts'; a set's parts in the order of ``PARTS``.
+    """Parse sets of parts such as 'reference,verdicts'; each set is in the order of ``PARTS``.
 
     Raises:
-        UsageError: no such part; the message names the nearest.
+        UsageError: there is no such part; the message names the nearest one.
     """
     sets = []
     for text in texts:
@@ -46,13 +50,13 @@ def parse_contexts(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def gather(parts: Sequence[str], brief: Brief, question: Question) -> dict[str, Any]:
-    """What each part has to say about a question; parts with nothing to say are left out."""
+    """Return the content of each part for a question; empty parts are left out."""
     said = {part: PARTS[part](brief, question) for part in parts}
     return {part.replace("-", "_"): value for part, value in said.items() if value}
 
 
 def verdict(found: Evaluation) -> dict[str, Any]:
-    """A verdict as a prompt shows it."""
+    """Return a verdict in the form that prompts show."""
     timing = found.timing
     ratios = timing.speedups.items() if timing else ()
     return {
@@ -65,8 +69,11 @@ def verdict(found: Evaluation) -> dict[str, Any]:
 
 
 def trimmed(reason: str) -> str:
-    """A reason without what does not help: of a long one the lines that say what is wrong, each
-    with the line after it, which quotes the code."""
+    """Shorten a reason to the lines that help.
+
+    Of a long reason the lines that report errors are kept, each with the line after it, which
+    quotes the code.
+    """
     lines = [line.rstrip() for line in reason.splitlines() if line.strip()]
     if len(reason) > MAX_REASON // 2 and len(lines) > 8:
         telling = [i for i, line in enumerate(lines) if _SAYS.search(line)]
@@ -81,7 +88,7 @@ def _reference(brief: Brief, question: Question) -> str:
 
 
 def _verdicts(brief: Brief, question: Question) -> list[dict[str, Any]]:
-    """The last verdicts on this task, the parent's apart."""
+    """Return the last verdicts on this task, without the parent's."""
     parent = question.parent[0].candidate.digest if question.parent else None
     others = [pair for pair in brief.history if pair[0].candidate.digest != parent]
     return [
@@ -91,7 +98,7 @@ def _verdicts(brief: Brief, question: Question) -> list[dict[str, Any]]:
 
 
 def _exemplars(brief: Brief, question: Question) -> list[dict[str, Any]]:
-    """What select chose, of the wanted dialect, the parent apart."""
+    """Return the brief's exemplars in the wanted dialect, without the parent."""
     parent = question.parent[0].candidate.digest if question.parent else None
 
     def fits(exemplar: Exemplar) -> bool:
@@ -107,7 +114,7 @@ def _exemplars(brief: Brief, question: Question) -> list[dict[str, Any]]:
 
 
 def _other_dialect(brief: Brief, question: Question) -> dict[str, Any] | None:
-    """The fastest right implementation in another language, of this device or of another."""
+    """Return the fastest correct implementation in another language, on any device."""
     passed = [
         (p, found)
         for p, found in (*brief.history, *brief.elsewhere)
@@ -142,7 +149,7 @@ def _roofline(brief: Brief, question: Question) -> Any:
 
 
 def _kernels(brief: Brief, question: Question) -> list[dict[str, Any]]:
-    """The parent's kernels: launches, registers, spills, what was vectorised."""
+    """Return the parent's kernels with launches, registers, spills and vectorisation."""
     shown = question.parent[1].profile if question.parent else ()
     return [
         {
@@ -160,7 +167,7 @@ def _kernels(brief: Brief, question: Question) -> list[dict[str, Any]]:
 
 
 def _counters(brief: Brief, question: Question) -> list[tuple[str, list[str]]]:
-    """What the device counted while the parent's kernels ran, where anybody could look."""
+    """Return the device's counters for the parent's kernels, if they could be read."""
     shown = question.parent[1].profile if question.parent else ()
     named = [
         (
@@ -185,13 +192,13 @@ def _short(value: float | str) -> str:
 
 
 def _advice(brief: Brief, question: Question) -> str:
-    """What the analyst said about the parent, if it was asked."""
+    """Return the analyst's advice about the parent, if it was asked."""
     call = advice_on(brief, question)
     return call.answer.strip() if call else ""
 
 
 def advice_on(brief: Brief, question: Question) -> Call | None:
-    """The analyst's last call about a question's parent."""
+    """Return the analyst's last call about a question's parent."""
     if question.parent is None:
         return None
     wanted = question.parent[0].candidate.digest
@@ -214,5 +221,5 @@ PARTS: dict[str, Callable[[Brief, Question], Any]] = {
 }
 LEAN = ("reference", "verdicts")
 DEFAULT = (tuple(part for part in PARTS if part != COUNTERS), LEAN)
-"""The sets that a bandit chooses from where the user names none: everything that is not slow to
-measure, and the least."""
+"""The sets that the bandit chooses from by default: all parts that are quick to measure, and the
+smallest set."""

@@ -1,4 +1,4 @@
-"""What a kernel's writer should know about the device: a table for GPUs, the system for the CPU."""
+"""Facts about the device for a kernel's writer: from a table for GPUs, or read from the CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDE = {"avx512f": "AVX-512: 16 floats in a vector", "avx2": "AVX2: 8 floats in 
 
 
 def facts(device: Device, threads: int) -> list[tuple[str, str, str]]:
-    """(fact, value, source) rows; none for a device that the table does not know."""
+    """Return (fact, value, source) rows; empty for a GPU that is not in the table."""
     if device.kind == "cpu":
         return list(_cpu(threads))
     return [row[1:] for row in _table() if row[0] == f"{device.kind}:{device.arch}"]

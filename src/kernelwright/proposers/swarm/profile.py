@@ -1,4 +1,4 @@
-"""Where the reference spends its time: torch's profiler, operator by operator."""
+"""Profiles the reference: the time of each operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernelwright.loaders import open_reference
 P = ParamSpec("P")
 T = TypeVar("T")
 Seen = tuple[str, str, int, float]
-"""An operator, the shapes of its arguments, its calls, and their microseconds together."""
+"""An operator, the shapes of its arguments, its number of calls, and their total microseconds."""
 
 N_CALLS = 3
 N_ROWS = 10
@@ -25,28 +25,31 @@ _TURN = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Row:
+class OperatorTime:
     """One operator of the reference, over all calls of it in one forward pass."""
 
     name: str
     n_calls: int
     share: float
-    """Of the time that the pass spends in operators themselves."""
+    """Share of the time that the pass spends inside operators."""
     time_us: float
     shapes: str
 
 
-def profile(task: Task, device: Device) -> tuple[Row, ...]:
-    """The operators that take the most time, the first the slowest; empty where none is seen.
+def profile(task: Task, device: Device) -> tuple[OperatorTime, ...]:
+    """Return the operators that take the most time, the slowest first; empty if there are none.
 
-    Not covered: what an operator does inside (caches, occupancy); that takes the vendor's tools.
+    Not covered:
+        What happens inside an operator (caches, occupancy), which needs the vendor's tools.
     """
     return _profile(task, device)
 
 
 def one_at_a_time(function: Callable[P, T]) -> Callable[P, T]:
-    """``function`` for one thread at a time: torch profiles no more, and every thread of a round
-    may ask for the same."""
+    """Let only one thread at a time call ``function``.
+
+    torch can run only one profiler, and all threads of a round may ask for the same profile.
+    """
 
     @wraps(function)
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -58,7 +61,7 @@ def one_at_a_time(function: Callable[P, T]) -> Callable[P, T]:
 
 @one_at_a_time
 @lru_cache(maxsize=8)
-def _profile(task: Task, device: Device) -> tuple[Row, ...]:
+def _profile(task: Task, device: Device) -> tuple[OperatorTime, ...]:
     import torch
 
     reference = open_reference(task)
@@ -72,13 +75,13 @@ def _profile(task: Task, device: Device) -> tuple[Row, ...]:
     whole = sum(time_us for _, _, _, time_us in seen)
     slowest = sorted((each for each in seen if each[3] > 0), key=lambda each: -each[3])[:N_ROWS]
     return tuple(
-        Row(name, n_calls // N_CALLS, time_us / whole, time_us / N_CALLS, shapes)
+        OperatorTime(name, n_calls // N_CALLS, time_us / whole, time_us / N_CALLS, shapes)
         for name, shapes, n_calls, time_us in slowest
     )
 
 
 def _kernels(module: Any, inputs: list[Any]) -> list[Seen]:
-    """What the device spends, by torch's profiler."""
+    """Measure the device time of operators with torch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
     activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
@@ -92,8 +95,10 @@ def _kernels(module: Any, inputs: list[Any]) -> list[Seen]:
 
 
 def _calls(module: Any, inputs: list[Any]) -> list[Seen]:
-    """What operators spend on the CPU, by a clock around each: torch's profiler writes to stderr
-    there, and takes seconds to start."""
+    """Measure the CPU time of operators with a clock around each call.
+
+    torch's profiler would write to stderr and take seconds to start.
+    """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 

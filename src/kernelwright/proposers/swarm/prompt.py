@@ -1,4 +1,4 @@
-"""Prompts: templates in files with a version, filled with what the context has to say."""
+"""Prompts: versioned template files, filled with the parts of the context."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ GENERATOR = "generator-3"
 ANALYST = "analyst-2"
 REFORMAT = "reformat-1"
 EXAMPLE = "example-1"
-"""Templates with their versions: a change of the text is a new file."""
+"""Names of templates with their versions: a changed text is a new file."""
 
 Messages = tuple[tuple[str, str], ...]
 
 
 def generator(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
-    """Ask for a kernel: the first, a repaired or a faster one. A worked example goes before it,
-    as an earlier turn, where there is one in the dialect."""
+    """Ask for a first kernel, a repaired one or a faster one.
+
+    A worked example precedes the question as an earlier turn, if there is one for the dialect.
+    """
     facts = _facts(brief, question, parts)
-    told, asked = _render(GENERATOR, facts)
+    system, asked = _render(GENERATOR, facts)
     example = f"{EXAMPLE}-{question.dialect}"
     shown = (*_render(EXAMPLE, facts), *_render(example, facts)) if _exists(example) else ()
-    return (told, *shown, asked)
+    return (system, *shown, asked)
 
 
 def analyst(brief: Brief, question: Question, parts: Sequence[str]) -> Messages:
-    """Ask what to do about the parent of ``question``, in a few sentences."""
+    """Ask for a few sentences of advice about the parent of ``question``."""
     return _render(ANALYST, _facts(brief, question, parts))
 
 
 def reformat(call: Call, fault: str) -> Messages:
-    """Ask once more for an answer whose form could not be read."""
+    """Ask again for an answer whose form was wrong."""
     return in_form(call.messages, call.answer, fault)
 
 
 def in_form(messages: Messages, answer: str, fault: str) -> Messages:
-    """What was asked and answered, and the request to answer in the form that can be read."""
+    """Append the answer to its prompt, with the request to answer in the right form."""
     ((_, text),) = _render(REFORMAT, {"fault": fault, "entry": ENTRY})[-1:]
     return (*messages, ("assistant", answer), ("user", text))
 
@@ -71,7 +73,7 @@ def _facts(brief: Brief, question: Question, parts: Sequence[str]) -> dict[str, 
 
 
 def signatures(source: str, entry: str) -> list[str]:
-    """The reference's constructor and forward as they are declared; a candidate must match."""
+    """Return the signatures of the reference's constructor and forward, which candidates match."""
     for node in parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name == entry:
             return [
@@ -83,7 +85,7 @@ def signatures(source: str, entry: str) -> list[str]:
 
 
 def _render(template: str, facts: dict[str, Any]) -> Messages:
-    """The messages of a template, a file for each role that speaks."""
+    """Render the messages of a template, which has one file per role."""
     return tuple(
         (role, _plain(_templates().get_template(f"{template}.{role}.md.j2").render(facts)))
         for role in ("system", "user", "assistant")
@@ -92,7 +94,7 @@ def _render(template: str, facts: dict[str, Any]) -> Messages:
 
 
 def _plain(text: str) -> str:
-    """A prompt that any server takes: a candidate's error may hold what UTF-8 does not."""
+    """Return a text that any server accepts: a candidate's error may contain invalid UTF-8."""
     return text.strip().encode("utf-8", "replace").decode() + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What is asked next: a first kernel, the repair of a wrong one, or a faster one."""
+"""Chooses the next question: a first kernel, the repair of a wrong one, or a faster one."""
 
 from __future__ import annotations
 
@@ -10,28 +10,33 @@ from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 
-N_REPAIRS = 2  # of one candidate; then it is given up
-REPAIR_SHARE = 0.7  # of the questions where something can be repaired; the rest begin anew
-BEST_SHARE = 0.7  # of the optimisations that start from the best; the rest from another that passed
+N_REPAIRS = 2
+"""Attempts to repair one candidate before it is given up."""
+REPAIR_SHARE = 0.7
+"""Probability of a repair if something can be repaired; otherwise a new kernel is written."""
+BEST_SHARE = 0.7
+"""Probability that an optimisation starts from the best kernel instead of another correct one."""
 BLAMELESS = (Status.INFRA_ERROR,)
+"""Statuses that say nothing against a candidate."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to ask a generator."""
+    """A question for a generator."""
 
     purpose: str
     """'write', 'repair' or 'optimise'."""
     dialect: str
     parent: tuple[Proposal, Evaluation] | None = None
-    """What is to be repaired or improved."""
+    """The candidate to repair or to improve, with its verdict."""
 
 
 def next_question(brief: Brief, number: int, draw: random.Random) -> Question | None:
-    """The question with this number since the task was first tried; dialects take turns.
+    """Return question ``number`` about the task; the dialects take turns.
 
-    Until a candidate in the dialect is right, it is written or repaired; from then on the right
-    ones are made faster. None where nothing is left to ask: what is not timed need only be right.
+    Until a candidate in the dialect is correct, kernels are written or repaired; after that the
+    correct ones are made faster. None means that there is nothing left to ask: a dialect that is
+    not timed is done with its first correct kernel.
     """
     own = [name for name in brief.dialects if name != "torch"] or list(brief.dialects)
     own = [name for name in own if not _is_done(brief, name)]
@@ -58,7 +63,7 @@ def next_question(brief: Brief, number: int, draw: random.Random) -> Question | 
 
 
 def _is_done(brief: Brief, dialect: str) -> bool:
-    """Whether something in the dialect is right, and nobody would see that another is faster."""
+    """Whether the dialect has a correct kernel and is not timed, so that speed does not matter."""
     if not any(p.candidate.dialect == dialect and found.passed for p, found in brief.history):
         return False
     written = plugins.find("kernelwright.dialects", dialect)

@@ -1,4 +1,4 @@
-"""Where a kernel stands below the roof: what must be moved and computed, and how fast that can be.
+"""Compares a kernel with the roofline: the memory traffic and the arithmetic that a task needs.
 
 Source:
     Williams, Waterman, Patterson 2009, Roofline: an insightful visual performance model, CACM 52.
@@ -20,50 +20,52 @@ from kernelwright.loaders import open_reference
 from kernelwright.loaders.plain import weights_of
 from kernelwright.proposers.swarm.profile import SEED, one_at_a_time
 
-COPY_BYTES = {"cpu": 64 << 20}  # twice the last-level cache that a core of most servers reaches
-COPY_BYTES_ELSEWHERE = 256 << 20  # five times an H100's
+COPY_BYTES = {"cpu": 64 << 20}
+"""Bytes to copy, by kind of device: twice the last-level cache of one core of most servers."""
+COPY_BYTES_ELSEWHERE = 256 << 20
+"""Bytes to copy on other devices: five times the cache of an H100."""
 N_COPIES = 3
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one call of a task cannot avoid."""
+    """The minimum work of one call of a task."""
 
     least_bytes: int
-    """Every input and weight read once, every output written once."""
+    """Bytes to read every input and weight once and to write every output once."""
     flops: float
-    """Of the library's products and convolutions; pointwise arithmetic is not counted."""
+    """Floating-point operations of matrix products and convolutions, without pointwise ones."""
     copy_bytes_per_s: float
-    """Read and written together, by a copy on this device, beyond its caches."""
+    """Bytes per second, read and written together, of a copy that exceeds the device's caches."""
 
     @property
     def floor_us(self) -> float:
-        """How long moving the least takes at the speed of a copy."""
+        """Microseconds that moving ``least_bytes`` takes at the speed of a copy."""
         return self.least_bytes / self.copy_bytes_per_s * 1e6
 
 
 @dataclass(frozen=True)
-class Position:
-    """One series of a verdict, beside what cannot be avoided."""
+class RooflinePosition:
+    """One timed series of a verdict, compared with the minimum work."""
 
     name: str
     time_us: float
     share: float
-    """Of the speed of a copy; more than 1 where caches hold what is moved."""
+    """Throughput as a share of a copy's; above 1 if the data fits into caches."""
     gflops_per_s: float
 
 
 def position(
     task: Task, device: Device, parent: tuple[Proposal, Evaluation] | None
 ) -> dict[str, Any]:
-    """The task's work, and where a verdict's series stand: the candidate, then the library."""
+    """Return the task's work, and the positions of a verdict's series: candidate, then library."""
     work = _work(task, device)
     timing = parent[1].timing if parent else None
     times = {name: timing.median_ns(name) / 1e3 for name in timing.samples_ns} if timing else {}
     return {
         "work": work,
         "positions": [
-            Position(name, us, work.floor_us / us, work.flops / us / 1e3)
+            RooflinePosition(name, us, work.floor_us / us, work.flops / us / 1e3)
             for name, us in times.items()
         ],
     }
@@ -110,7 +112,7 @@ def _settle(device: Device) -> None:
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    """The tensors in an argument or a result, however they are nested."""
+    """Return the tensors in an argument or a result, however they are nested."""
     import torch
     from torch.utils._pytree import tree_leaves
 

@@ -1,4 +1,4 @@
-"""One round: the bandit's choices asked at once, answers read and, once, sent back to be mended."""
+"""One round: asks all chosen questions at once, and has answers of a wrong form corrected once."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ NAME = "swarm"
 Item = Proposal | Call
 
 
-class Told(NamedTuple):
-    """What is the same for all calls about one question."""
+class Assignment(NamedTuple):
+    """A question with the arm that answers it and the seed of its calls."""
 
     arm: Arm
     question: Question
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 
 
 def unjudged(brief: Brief) -> Iterator[Proposal]:
-    """What stored answers propose that has no verdict: a run was cut off before it."""
+    """Yield the proposals of stored answers without a verdict, because a run was cut off."""
     judged = {p.candidate.digest for p, _ in brief.history}
     for call in brief.calls:
         proposal = proposed(call, brief.calls)
@@ -47,7 +47,7 @@ def unjudged(brief: Brief) -> Iterator[Proposal]:
 
 
 def proposed(call: Call, calls: tuple[Call, ...] = ()) -> Proposal | None:
-    """What a call's answer proposes; None where it has no code that can be used."""
+    """Return the proposal in a call's answer; None if it contains no usable code."""
     code = read(call.answer, call.dialect).code if call.purpose != "advise" else ""
     if not code:
         return None
@@ -68,39 +68,39 @@ def proposed(call: Call, calls: tuple[Call, ...] = ()) -> Proposal | None:
 
 @dataclass
 class Round:
-    """What a brief leads to: as many questions as the budget allows at once."""
+    """Asks the questions that follow from a brief, as many at once as the budget allows."""
 
     brief: Brief
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.brief)
-        self._said: queue.SimpleQueue[Item | Exception | None] = queue.SimpleQueue()
+        self._items: queue.SimpleQueue[Item | Exception | None] = queue.SimpleQueue()
         self._advising = threading.Lock()
         self._advice: dict[str, Call | None] = {}
 
     def items(self) -> Iterator[Item]:
-        """Calls as they end, proposals after theirs. Ends when all calls have.
+        """Yield each call as it ends, followed by its proposal, until all calls have ended.
 
         Raises:
             ProposerError: a model cannot be asked at all.
         """
-        told = self._tell()
-        for each in told:
+        assignments = self._assign()
+        for each in assignments:
             threading.Thread(target=self._work, args=(each,), daemon=True, name=NAME).start()
-        running, error = len(told), None
+        running, error = len(assignments), None
         while running:
-            item = self._said.get()
+            item = self._items.get()
             if item is None:
                 running -= 1
             elif isinstance(item, Exception):
-                error = error or item  # raised when what the others are paid for has come
+                error = error or item  # raised after the other calls, which are already paid for
             else:
                 yield item
         if error is not None:
             raise error
 
-    def _tell(self) -> list[Told]:
-        """The questions of this round, each with the arm that answers it."""
+    def _assign(self) -> list[Assignment]:
+        """Choose the questions of this round and the arm for each of them."""
         brief = self.brief
         asked = sum(call.purpose in GENERATES for call in brief.calls)
         draw = random.Random(f"{brief.seed} {asked}")
@@ -111,31 +111,31 @@ class Round:
             arm = choose(brief, arms, draw)
             question = next_question(brief, number, draw)
             if arm is not None and question is not None:
-                found.append(Told(arm, question, draw.getrandbits(31)))
+                found.append(Assignment(arm, question, draw.getrandbits(31)))
         return found
 
-    def _work(self, told: Told) -> None:
-        """Ask one question, and put what comes of it on the queue."""
+    def _work(self, assigned: Assignment) -> None:
+        """Ask one question, and put its calls and its proposal on the queue."""
         try:
-            for item in self._answers(told):
-                self._said.put(item)
-        except Exception as error:  # the edge of the thread: raised again where it is read
-            self._said.put(error)
+            for item in self._answers(assigned):
+                self._items.put(item)
+        except Exception as error:  # the edge of the thread: raised again in the reading thread
+            self._items.put(error)
         finally:
-            self._said.put(None)
+            self._items.put(None)
 
-    def _answers(self, told: Told) -> Iterator[Item]:
-        """The analyst's call where there is one to make, the generator's, and one to mend it."""
-        brief, (arm, question, _) = self.brief, told
+    def _answers(self, assigned: Assignment) -> Iterator[Item]:
+        """Call the analyst if needed, then the generator, and once more if the form is wrong."""
+        brief, (arm, question, _) = self.brief, assigned
         if "advice" in arm.context and question.purpose == "optimise":
             with self._advising:
-                advice, is_new = self._advised(told)
+                advice, is_new = self._advised(assigned)
             if is_new and advice is not None:
                 yield advice
             if advice is not None:
                 brief = replace(brief, calls=(*brief.calls, advice))
         messages = prompt.generator(brief, question, arm.context)
-        call = self._call(told, question.purpose, messages, prompt.GENERATOR)
+        call = self._call(assigned, question.purpose, messages, prompt.GENERATOR)
         if call is None:
             return
         yield call
@@ -143,7 +143,11 @@ class Round:
         if proposal is None and call.outcome is Outcome.ANSWERED:
             fault = read(call.answer, call.dialect).fault
             again = self._call(
-                told, "reformat", prompt.reformat(call, fault), prompt.REFORMAT, follows=call.id
+                assigned,
+                "reformat",
+                prompt.reformat(call, fault),
+                prompt.REFORMAT,
+                follows=call.id,
             )
             if again is not None:
                 yield again
@@ -151,30 +155,32 @@ class Round:
         if proposal is not None:
             yield proposal
 
-    def _advised(self, told: Told) -> tuple[Call | None, bool]:
-        """The analyst's call about a question's parent, and whether it was made just now; each
-        parent is advised on once."""
-        _, question, _ = told
+    def _advised(self, assigned: Assignment) -> tuple[Call | None, bool]:
+        """Return the analyst's call about a question's parent, and whether it is new.
+
+        The analyst is asked once about each parent.
+        """
+        _, question, _ = assigned
         key = question.parent[0].candidate.digest if question.parent else ""
         is_new = key not in self._advice and advice_on(self.brief, question) is None
         if is_new:
-            messages = prompt.analyst(self.brief, question, told.arm.context)
-            self._advice[key] = self._call(told, "advise", messages, prompt.ANALYST)
+            messages = prompt.analyst(self.brief, question, assigned.arm.context)
+            self._advice[key] = self._call(assigned, "advise", messages, prompt.ANALYST)
         return self._advice.get(key) or advice_on(self.brief, question), is_new
 
     def _call(
         self,
-        told: Told,
+        assigned: Assignment,
         purpose: str,
         messages: Messages,
         template: str,
         *,
         follows: str | None = None,
     ) -> Call | None:
-        """One call, paid for and written down; None where the budget does not allow it."""
-        endpoint = open_endpoint(told.arm.model)
-        parameters = dict(endpoint.parameters(told.seed))
-        is_shown = ATTACHED in told.arm.context and endpoint.sees and purpose != "reformat"
+        """Make one call and account for its cost; None if the budget does not allow it."""
+        endpoint = open_endpoint(assigned.arm.model)
+        parameters = dict(endpoint.parameters(assigned.seed))
+        is_shown = ATTACHED in assigned.arm.context and endpoint.sees and purpose != "reformat"
         pictures = [name for name in self.brief.attached if is_shown and is_picture(name)]
         if pictures:
             parameters["pictures"] = pictures
@@ -186,14 +192,14 @@ class Round:
         limits_s = self.ledger.timeout_s(), self.ledger.patience_s()
         reply = endpoint.ask(messages, parameters, *limits_s)
         spent = self.ledger.settle(endpoint.name, most, reply)
-        parent = told.question.parent
+        parent = assigned.question.parent
         return Call(
             id=new_id(after=self.brief.since),
             model=endpoint.name,
             purpose=purpose,
-            context=told.arm.context,
+            context=assigned.arm.context,
             template=template,
-            dialect=told.question.dialect,
+            dialect=assigned.question.dialect,
             parameters=parameters,
             messages=tuple(messages),
             answer=reply.answer,

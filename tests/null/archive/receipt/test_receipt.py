@@ -168,9 +168,9 @@ CHANGES = {
     "the settings": (change("settings", "threads", to=64), "settings"),
     "a status that is none": (change("verdict", "status", to="fast"), "fast"),
     "a status that carries no time": (change("verdict", "status", to="timeout"), "timeout"),
-    "a source that is no text": (change("candidate", "source", to=7), "text"),
-    "an entry that is no text": (change("task", "entry", to=["x"]), "entry is no text"),
-    "kinds that are no text": (change("verdict", "kinds", to=[1]), "not texts"),
+    "a source that is no text": (change("candidate", "source", to=7), "Expected `str`"),
+    "an entry that is no text": (change("task", "entry", to=["x"]), "at `$.entry`"),
+    "kinds that are no text": (change("verdict", "kinds", to=[1]), "at `$.kinds[0]`"),
     "samples of nothing": (
         change("verdict", "timing", "samples_ns", "candidate", to=[0, 0, 0]),
         "0",
@@ -185,9 +185,12 @@ CHANGES = {
     ),
     "a sample that is none": (
         change("verdict", "timing", "samples_ns", "eager", to=[True]),
-        "True",
+        "got `bool`",
     ),
-    "an error beyond numbers": (change("verdict", "numerics", "max_error", to=10**400), "Overflow"),
+    "an error beyond numbers": (
+        change("verdict", "numerics", "max_error", to=10**400),
+        "out of range",
+    ),
     "a strongest that is none": (change("verdict", "timing", "strongest", to="nosuch"), "nosuch"),
     "itself the strongest": (change("verdict", "timing", "strongest", to="candidate"), "strongest"),
     "a device that is none": (change("verdict", "environment", "device", to="tpu"), "tpu"),
@@ -197,7 +200,7 @@ CHANGES = {
     "facts too deep": (change("verdict", "environment", "facts", to=nested(900)), ""),
     "a part that is gone": (remove("verdict", "numerics"), "numerics"),
     "conditions that are gone": (remove("verdict", "conditions"), "verdict"),
-    "a part that nobody knows": (change("verdict", "mood", to="good"), "mood"),
+    "a part that nobody knows": (change("verdict", "mood", to="good"), "verdict: not what follows"),
     "a noun that is none": (change("task", to=[]), ""),
     "the date": (change("written_at", to="yesterday"), "its digest"),
 }

@@ -108,8 +108,8 @@ def _said(builder: LessonBuilder, q: str, k: str, v: str) -> tuple[str, str]:
     kept = "(j < keys) & (j <= row)" if is_causal else "j < keys"
     scale = "width ** -0.5"
     if draw.random() < 0.3:
-        told = draw.choice(CALLS).format(q=q, k=k, v=v, c=", is_causal=True" * is_causal)
-        builder.step(told, "attention")
+        call = draw.choice(CALLS).format(q=q, k=k, v=v, c=", is_causal=True" * is_causal)
+        builder.step(call, "attention")
         return scale, kept
     scores = draw.choice(SCORES).format(q=q, k=k)
     kind = draw.random()

@@ -34,9 +34,9 @@ class Along:
     way: Way
     n_axes: int
     axis: int
-    told: str
+    in_task: str
     """Its text in the task's forward: a number, or a value that the constructor was given."""
-    written: str
+    in_answer: str
     """Its text in the answer's forward; never negative unless it is the last axis."""
 
     @property
@@ -45,7 +45,7 @@ class Along:
         if self.way is ROW:
             return ["length = x.shape[-1]"]
         return [
-            f"length, width = x.shape[{self.written}], x.stride({self.written})",
+            f"length, width = x.shape[{self.in_answer}], x.stride({self.in_answer})",
             "batch = x.numel() // (length * width)",
         ]
 
@@ -54,11 +54,11 @@ class Along:
         one = " + (1,)" if is_kept else ""
         if self.way is ROW:
             return f"x.shape[:-1]{one}"
-        return f"x.shape[:{self.written}]{one} + x.shape[{self._next}:]"
+        return f"x.shape[:{self.in_answer}]{one} + x.shape[{self._next}:]"
 
     @property
     def _next(self) -> str:
-        return f"{self.written} + 1" if self.written.startswith("self") else str(self.axis + 1)
+        return f"{self.in_answer} + 1" if self.in_answer.startswith("self") else str(self.axis + 1)
 
     def launch(self, schedule: Schedule, given: str, *, is_at_once: bool = False) -> str:
         """Return the forward's launch; rows are processed block by block, or whole."""
@@ -83,7 +83,7 @@ def start(builder: LessonBuilder, *, may_be_given: bool = True) -> Along:
         shape = (shape[0], *_tupled(builder, shape[1:]))
     builder.start(shape)
     is_last = axis == n_axes - 1
-    told = written = str(axis)
+    in_task = in_answer = str(axis)
     if may_be_given and draw.random() < 0.45:
         name = "dim" if "dim" not in builder.numbers else "axis"
         builder.numbers[name] = (axis, axis)
@@ -93,16 +93,16 @@ def start(builder: LessonBuilder, *, may_be_given: bool = True) -> Along:
             builder.defaults[name] = str(axis)
         if draw.random() < 0.3:
             builder.plain.add(name)
-        told = written = f"self.{name}"
+        in_task = in_answer = f"self.{name}"
     elif draw.random() < 0.35:
-        told = str(axis - n_axes)
+        in_task = str(axis - n_axes)
     builder.place, builder.live = (
         ("at", "inside") if is_last else ("r" if axis == 1 else "", "r < length")
     )
     builder.feature, builder.way = axis, "rows" if is_last else "columns"
     if builder.tuples:
         builder.place = ""
-    return Along(ROW if is_last else COLUMN, n_axes, axis, told, written)
+    return Along(ROW if is_last else COLUMN, n_axes, axis, in_task, in_answer)
 
 
 def _tupled(builder: LessonBuilder, shape: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -156,7 +156,7 @@ def _with_epsilon(builder: LessonBuilder, chosen: Statistic) -> Statistic:
     builder.arguments.append(name)
     builder.init.append(f"self.{name} = {name}")
     builder.defaults[name] = builder.draw.choice((EPSILON, "1e-6", "1e-3"))
-    builder.untold.add(name)
+    builder.defaulted.add(name)
     builder.given[name] = f"self.{name}"
     forms = tuple(form.replace(EPSILON, f"self.{name}") for form in chosen.forms)
     return replace(chosen, forms=forms, last=chosen.last.replace(EPSILON, name))
@@ -206,11 +206,11 @@ NAMED = {"RMS norm": "rms", "less the maximum": "largest", "centred": "mean",
 def _say(builder: LessonBuilder, chosen: Statistic, along: Along, kept: str = "") -> None:
     form = builder.draw.choice(chosen.forms)
     if form.startswith("nn."):
-        told = along.told.removeprefix("self.")
-        called = builder.module(chosen.word.replace("-", "_"), form.format(d=told))
+        dimension = along.in_task.removeprefix("self.")
+        called = builder.module(chosen.word.replace("-", "_"), form.format(d=dimension))
         return builder.step(f"{called}({builder.x})", chosen.word)
     name = NAMED.get(chosen.word, "norm")
-    return builder.part(form.format(x=builder.x, d=along.told, k=kept), chosen.word, name)
+    return builder.part(form.format(x=builder.x, d=along.in_task, k=kept), chosen.word, name)
 
 
 def _written(builder: LessonBuilder, along: Along, sweeps: Sweeps, made: str) -> str:
@@ -265,7 +265,7 @@ def scan(builder: LessonBuilder) -> str:
     if "product" in word:
         builder.step(f"1.0 + 0.01 * {builder.x}", "near 1")
         before.append("v = 1.0 + 0.01 * v")
-    expression = draw.choice(SCANS[word]).format(x=builder.x, d=along.told)
+    expression = draw.choice(SCANS[word]).format(x=builder.x, d=along.in_task)
     builder.step(expression, word)
     steps(builder, 0, 1 if before else 2, learned=False)
     after = builder.take()

@@ -99,7 +99,7 @@ def held(builder: LessonBuilder) -> str:
     draw = builder.draw
     chosen = draw.choice(HOLDERS)
     pairs = zip(draw.choice(chosen.names), draw.choice(chosen.values), strict=False)
-    names = [builder.told(name, value) for name, value in pairs]
+    names = [builder.argument_number(name, value) for name, value in pairs]
     numbers = dict(zip("ab", names, strict=False))
     plain = "".join(c for c in chosen.word.lower() if c.isalpha())
     called = builder.module(
@@ -128,7 +128,7 @@ def clamped(builder: LessonBuilder) -> str:
 def learned_number(builder: LessonBuilder) -> str:
     """Append a parameter without axes, in one step or two."""
     draw = builder.draw
-    name = builder.told(
+    name = builder.argument_number(
         draw.choice(("constant", "limit", "value", "scale")), draw.choice((2.0, 0.5, 1.5))
     )
     called = builder.module(name, f"nn.Parameter(torch.tensor({name}))")

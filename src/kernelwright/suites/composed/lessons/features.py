@@ -162,9 +162,9 @@ def grouped(builder: LessonBuilder) -> str:
     builder.numbers[groups] = (n := draw.choice((2, 4, 8)), n)
     builder.arguments.append(groups)
     whole = f"num_groups={groups}, num_channels={found.n.text}"
-    told = draw.choice((f"{groups}, {found.n.text}", whole)) + builder.small()
+    arguments = draw.choice((f"{groups}, {found.n.text}", whole)) + builder.small()
     called = builder.module(
-        draw.choice(("norm", "gn", "group_norm", "groupnorm")), f"nn.GroupNorm({told})"
+        draw.choice(("norm", "gn", "group_norm", "groupnorm")), f"nn.GroupNorm({arguments})"
     )
     builder.step(f"{called}({builder.x})", "group norm")
     _weights(builder, called)
@@ -272,11 +272,13 @@ def batch_normed(builder: LessonBuilder) -> str:
     found = layer(builder)
     steps(builder, 0, draw.choice((0, 1, 2)))
     text, lines = product(builder, found, builder.take())
-    told = draw.choice(("", "", ", eps=1e-3", ", momentum=0.2", "{}"))
-    if told == "{}":
-        told = f", eps={builder.told('bn_eps', 1e-5)}, momentum={builder.told('bn_momentum', 0.1)}"
+    arguments = draw.choice(("", "", ", eps=1e-3", ", momentum=0.2", "{}"))
+    if arguments == "{}":
+        eps = builder.argument_number("bn_eps", 1e-5)
+        momentum = builder.argument_number("bn_momentum", 0.1)
+        arguments = f", eps={eps}, momentum={momentum}"
     name = draw.choice(("bn", "norm", "batch_norm"))
-    called = builder.module(name, f"nn.BatchNorm1d({found.n.text}{told})")
+    called = builder.module(name, f"nn.BatchNorm1d({found.n.text}{arguments})")
     builder.step(f"{called}({builder.x})", "batch norm")
     _weights(builder, called)
     builder.place, builder.live = "column", ""

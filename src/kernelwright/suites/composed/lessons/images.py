@@ -70,8 +70,8 @@ def image_norm(builder: LessonBuilder) -> str:
 
 
 def _weighted(place: str, mask: str) -> str:
-    told = f", mask={mask}" if mask else ""
-    return f"v = v * tl.load(gamma + {place}{told}) + tl.load(beta + {place}{told})"
+    arguments = f", mask={mask}" if mask else ""
+    return f"v = v * tl.load(gamma + {place}{arguments}) + tl.load(beta + {place}{arguments})"
 
 
 def _group(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
@@ -79,9 +79,9 @@ def _group(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
     builder.numbers["num_groups"] = (n := builder.draw.choice((2, 4)), n)
     builder.arguments.append("num_groups")
     whole = f"num_groups=num_groups, num_channels={channels}"
-    told = builder.draw.choice((f"num_groups, {channels}", whole)) + builder.small()
+    arguments = builder.draw.choice((f"num_groups, {channels}", whole)) + builder.small()
     called = builder.module(
-        builder.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({told})"
+        builder.draw.choice(("norm", "gn", "group_norm")), f"nn.GroupNorm({arguments})"
     )
     return called, [
         f"groups, inner = {called}.num_groups, x.stride(1)",
@@ -96,8 +96,8 @@ def _instance(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
 
 def _of_channels(builder: LessonBuilder, kind: str, names: Sequence[str]) -> str:
     channels = builder.argument(builder.shape[1])
-    told = builder.draw.choice((channels, f"num_features={channels}")) + builder.small()
-    return builder.module(builder.draw.choice(names), f"nn.{kind}({told})")
+    arguments = builder.draw.choice((channels, f"num_features={channels}")) + builder.small()
+    return builder.module(builder.draw.choice(names), f"nn.{kind}({arguments})")
 
 
 def _batch(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
@@ -116,9 +116,9 @@ def _layer(builder: LessonBuilder, n_axes: int) -> tuple[str, list[str]]:
             builder.plain.add("normalized_shape")
         builder.arguments.append("normalized_shape")
         text = "normalized_shape"
-    told = builder.draw.choice((text, f"normalized_shape={text}"))
+    arguments = builder.draw.choice((text, f"normalized_shape={text}"))
     name = builder.draw.choice(("norm", "ln", "layer_norm"))
-    called = builder.module(name, f"nn.LayerNorm({told})")
+    called = builder.module(name, f"nn.LayerNorm({arguments})")
     return called, [f"length = {called}.weight.numel()"]
 
 
@@ -135,9 +135,10 @@ def plane(builder: LessonBuilder) -> str:
     is_kept = draw.random() < 0.5
     forms = [f for f in found.forms if "[0]" not in f and "values" not in f]
     if found.word == "mean" and is_kept and n_axes == 4 and draw.random() < 0.5:
-        told = draw.choice(("1", "(1, 1)"))
+        arguments = draw.choice(("1", "(1, 1)"))
         builder.step(
-            f"{builder.module('pool', f'nn.AdaptiveAvgPool2d({told})')}({builder.x})", "global mean"
+            f"{builder.module('pool', f'nn.AdaptiveAvgPool2d({arguments})')}({builder.x})",
+            "global mean",
         )
     else:
         builder.step(

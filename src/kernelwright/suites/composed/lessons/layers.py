@@ -20,11 +20,11 @@ def two(builder: LessonBuilder) -> str:
     axes = (BATCHES, INPUTS, BETWEEN, (("output_size", "out_features", "d_out"), OUTPUTS[1]))
     rows, k, hidden, n = builder.lengths(*axes, is_work=True)
     builder.start((rows, k), name=draw.choice(("x", "x", "x", "input")), how="torch.randn({shape})")
-    told = [builder.argument(axis) for axis in (k, hidden, n)]
+    widths = [builder.argument(axis) for axis in (k, hidden, n)]
     ends = draw.choice(("", "", ", bias=False"))
     names = [
         builder.module(name, f"nn.Linear({a}, {b}{ends})")
-        for name, a, b in zip(draw.choice(PAIRS), told, told[1:], strict=False)
+        for name, a, b in zip(draw.choice(PAIRS), widths, widths[1:], strict=False)
     ]
     inner = []
     for called, axis in zip(names, (hidden, n), strict=True):

@@ -35,7 +35,7 @@ class LessonBuilder(TaskBuilder):
     """Module-level tuples, after the numbers."""
     defaults: dict[str, str] = field(default_factory=dict)
     """Default values of the constructor's arguments that have one."""
-    untold: set[str] = field(default_factory=set)
+    defaulted: set[str] = field(default_factory=set)
     """Arguments of the constructor that are left at their defaults."""
     plain: set[str] = field(default_factory=set)
     """Numbers and tuples that are written in the constructor's arguments, without a name."""
@@ -93,11 +93,11 @@ class LessonBuilder(TaskBuilder):
         """Add a module-level number that is an argument of the constructor and held under its
         name."""
         held = {line.partition(" = ")[0].removeprefix("self.") for line in self.init}
-        name = self.told(self._fresh(name, {*self.numbers, *self.inputs, *held}), value)
+        name = self.argument_number(self._fresh(name, {*self.numbers, *self.inputs, *held}), value)
         self.init.append(f"self.{name} = {name}")
         return name
 
-    def told(self, name: str, value: float) -> str:
+    def argument_number(self, name: str, value: float) -> str:
         """Add a module-level number that is an argument of the constructor; sometimes the argument
         has a default, or the number has no name."""
         name = self._fresh(name, {*self.numbers, *self.inputs, *self.arguments})
@@ -107,7 +107,7 @@ class LessonBuilder(TaskBuilder):
         if self.draw.random() < TOLD_SHARE:
             self.defaults[name] = str(value)
             if self.draw.random() < 0.4:
-                self.untold.add(name)
+                self.defaulted.add(name)
                 is_plain = True
         if is_plain:
             self.plain.add(name)
@@ -120,7 +120,7 @@ class LessonBuilder(TaskBuilder):
             return ""
         self.arguments.append("eps")
         self.defaults["eps"] = self.draw.choice(("1e-5", "1e-3"))
-        self.untold.add("eps")
+        self.defaulted.add("eps")
         return ", eps=eps"
 
     def held(self, name: str, shape: Sequence[str], how: str = "torch.randn({shape})") -> str:
@@ -163,7 +163,9 @@ class LessonBuilder(TaskBuilder):
     def signature(self) -> list[str]:
         """The constructor's arguments; those with a default come last, and of these, unused ones
         last."""
-        return sorted(self.arguments, key=lambda name: (name in self.defaults, name in self.untold))
+        return sorted(
+            self.arguments, key=lambda name: (name in self.defaults, name in self.defaulted)
+        )
 
     @property
     def is_large(self) -> bool:

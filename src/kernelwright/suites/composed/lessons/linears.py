@@ -60,8 +60,8 @@ def layer(builder: LessonBuilder, *, may_be_deep: bool = False) -> Layer:
     kind = draw.random()
     if kind < 0.78:
         has_bias = draw.random() < 0.75
-        told = _bias(builder) if has_bias else ", bias=False"
-        called = builder.module(draw.choice(LAYERS), f"nn.Linear({inputs}, {outputs}{told})")
+        arguments = _bias(builder) if has_bias else ", bias=False"
+        called = builder.module(draw.choice(LAYERS), f"nn.Linear({inputs}, {outputs}{arguments})")
         builder.step(f"{called}({builder.x})", "linear")
         found = Layer(left, f"{called}.weight", f"{called}.bias" if has_bias else "", n, True)
     else:
@@ -86,7 +86,7 @@ def _bias(builder: LessonBuilder) -> str:
         return ""
     builder.arguments.append("bias")
     builder.defaults["bias"] = "True"
-    builder.untold.add("bias")
+    builder.defaulted.add("bias")
     return ", bias=bias"
 
 

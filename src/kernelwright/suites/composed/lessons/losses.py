@@ -107,12 +107,14 @@ def _reduced(
 ) -> str:
     """Write the loss with one of these reductions; return what the answer does to the sum."""
     kind = builder.draw.choice(kinds) if "{r}" in form else "sum" if ".sum" in form else "mean"
-    told = f"reduction='{kind}'" if kind != "mean" or builder.draw.random() < 0.3 else ""
+    reduction = f"reduction='{kind}'" if kind != "mean" or builder.draw.random() < 0.3 else ""
     if form.startswith("nn."):
-        module = form.replace("{r}, log", told + ", " * bool(told) + "log").replace("{r}", told)
+        module = form.replace("{r}, log", reduction + ", " * bool(reduction) + "log").replace(
+            "{r}", reduction
+        )
         form = f"{builder.module(builder.draw.choice(('loss', 'loss_fn')), module)}({{x}}, {{t}})"
-    told = f", {told}" if told else ""
-    builder.step(form.format(x=builder.x, t=target, r=told), word)
+    reduction = f", {reduction}" if reduction else ""
+    builder.step(form.format(x=builder.x, t=target, r=reduction), word)
     return REDUCED[kind]
 
 
@@ -232,7 +234,7 @@ def cross_entropy(builder: LessonBuilder) -> str:
     builder.place = ""
     steps(builder, 0, draw.choice((0, 1, 1)), learned=False)
     before = builder.take()
-    told = draw.choice(("", "", ", reduction='none'", ", reduction='sum'"))
+    reduction = draw.choice(("", "", ", reduction='none'", ", reduction='sum'"))
     form = draw.choice(
         (
             "F.cross_entropy({x}, {t}{r})",
@@ -243,14 +245,14 @@ def cross_entropy(builder: LessonBuilder) -> str:
             "torch.logsumexp({x}, dim=1) - {x}.gather(1, {t}[:, None])[:, 0]",
         )
     )
-    if "gather" in form and told:
-        form = f"torch.{told[13:-1]}({form})" if told[13:-1] in ("sum", "mean") else form
+    if "gather" in form and reduction:
+        form = f"torch.{reduction[13:-1]}({form})" if reduction[13:-1] in ("sum", "mean") else form
     elif "gather" in form:
         form = f"torch.mean({form})"
     if form.startswith("nn."):
-        form = f"{builder.module('loss_fn', form.format(r=told[2:]))}({{x}}, {{t}})"
-    builder.step(form.format(x=builder.x, t=t, r=told), "cross entropy")
-    end = {"": ".mean()", ", reduction='none'": "", ", reduction='sum'": ".sum()"}[told]
+        form = f"{builder.module('loss_fn', form.format(r=reduction[2:]))}({{x}}, {{t}})"
+    builder.step(form.format(x=builder.x, t=t, r=reduction), "cross entropy")
+    end = {"": ".mean()", ", reduction='none'": "", ", reduction='sum'": ".sum()"}[reduction]
     after = draw.choice(("", "", " * 0.5", " * 2.0"))
     if after:
         builder.step(f"{builder.x}{after}", "scaling")

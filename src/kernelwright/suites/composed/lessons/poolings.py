@@ -113,16 +113,16 @@ class Pool:
         """Return the forward's lines that read the module and find the lengths of the result."""
         attributes = [f"pool.{key}" for key in KEYS[: 3 + (self.is_most and not self.is_pair)]]
         one = "[0]" if self.rank == 1 and not self.is_most else ""
-        spaces, told = SPACES[self.rank], ", ".join(self.numbers)
+        spaces, arguments = SPACES[self.rank], ", ".join(self.numbers)
         first = f"{', '.join(spaces)} = x.shape[{'2:' if self.rank > 1 else '2'}]"
         if self.is_pair:
             a, b, c, d, e, f = self.numbers
-            told = f"({a}, {b}), ({c}, {d}), ({e}, {f})"
-            return [f"{told} = {', '.join(attributes)}", first] + [
+            arguments = f"({a}, {b}), ({c}, {d}), ({e}, {f})"
+            return [f"{arguments} = {', '.join(attributes)}", first] + [
                 f"{side} = ({space} + 2 * padding_{side} - size_{side}) // stride_{side} + 1"
                 for side, space in zip(self.ends, spaces, strict=True)
             ]
-        lines = [f"{told} = {', '.join(f'{key}{one}' for key in attributes)}", first]
+        lines = [f"{arguments} = {', '.join(f'{key}{one}' for key in attributes)}", first]
         gaps = "dilation * (size - 1) - 1" if self.is_most else "size"
         lines.append(f"more = 2 * padding - {gaps}")
         pairs = zip(self.ends, spaces, strict=True)
@@ -164,12 +164,12 @@ def _module(builder: LessonBuilder, rank: int, is_most: bool) -> Pool:
     else:
         keys = keys[: draw.choice((1, 2, 3, len(keys), len(keys)))]
         keys += _numbers(builder, rank, keys, is_most)
-    told = ", ".join(f"{key}={key}" for key in keys)
+    arguments = ", ".join(f"{key}={key}" for key in keys)
     if keys == list(KEYS[: len(keys)]) and draw.random() < 0.2:
-        told = ", ".join(keys)
+        arguments = ", ".join(keys)
     names = ("pool", "maxpool", "max_pool") if is_most else ("pool", "avgpool", "avg_pool")
     kind = f"nn.{'Max' if is_most else 'Avg'}Pool{rank}d"
-    return Pool(rank, is_most, is_pair, builder.module(draw.choice(names), f"{kind}({told})"))
+    return Pool(rank, is_most, is_pair, builder.module(draw.choice(names), f"{kind}({arguments})"))
 
 
 def _numbers(builder: LessonBuilder, rank: int, keys: list[str], is_most: bool) -> list[str]:
@@ -192,13 +192,13 @@ def _numbers(builder: LessonBuilder, rank: int, keys: list[str], is_most: bool) 
         if number < n_told or key not in builder.defaults:
             builder.numbers[key] = (values[key], values[key])
         else:
-            builder.untold.add(key)
-    is_told = not builder.untold and draw.random() < 0.4
+            builder.defaulted.add(key)
+    is_told = not builder.defaulted and draw.random() < 0.4
     for flag in flags:
         value = flag == "count_include_pad"
         builder.defaults[flag] = str(value)
         if is_told:
             builder.numbers[flag] = (value, value)
         else:
-            builder.untold.add(flag)
+            builder.defaulted.add(flag)
     return flags

@@ -96,5 +96,5 @@ class Schedule:
     @property
     def of_tiles(self) -> str:
         """The end of a product's launch."""
-        told = f"num_warps={self.tile_warps}, num_stages={self.stages}"
-        return f"BLOCK={self.tile}, {told}"
+        launch_options = f"num_warps={self.tile_warps}, num_stages={self.stages}"
+        return f"BLOCK={self.tile}, {launch_options}"

@@ -25,8 +25,10 @@ def head(*parameters: str, name: str = "kernel") -> str:
 
 def answer(builder: LessonBuilder, kernel: str, forward: str) -> str:
     """Return the file: the kernels, and the module with the task's constructor."""
-    told = [f"{a}={builder.defaults[a]}" if a in builder.defaults else a for a in builder.signature]
-    arguments = ", ".join(["self", *told])
+    parameters = [
+        f"{a}={builder.defaults[a]}" if a in builder.defaults else a for a in builder.signature
+    ]
+    arguments = ", ".join(["self", *parameters])
     module = ["class ModelNew(nn.Module):", f"    def __init__({arguments}):"]
     module += ["        super().__init__()", *(f"        {line}" for line in builder.init), ""]
     module += [f"    def forward({', '.join(['self', *builder.inputs])}):"]
@@ -139,7 +141,7 @@ class Writing:
         given = ", ".join(
             self._value(name) if name in builder.plain else name
             for name in builder.signature
-            if name not in builder.untold
+            if name not in builder.defaulted
         )
         return [*lines, "", *self._gap(), "def get_init_inputs():", f"    return [{given}]{end}"]
 
@@ -162,4 +164,4 @@ def _kind(builder: LessonBuilder, argument: str) -> str:
         return "tuple"
     if argument in builder.numbers:
         return type(builder.numbers[argument][0]).__name__
-    return KINDS.get(builder.defaults[argument], "float") if argument in builder.untold else ""
+    return KINDS.get(builder.defaults[argument], "float") if argument in builder.defaulted else ""

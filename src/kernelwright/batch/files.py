@@ -1,4 +1,4 @@
-"""The files of a folder as cases, and which task of a suite each is about."""
+"""The candidate files of a folder, and the task of a suite that each of them is for."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from kernelwright.suites.suite import SuiteEntry
 
 
 @dataclass(frozen=True)
-class Case:
-    """One file: a candidate with its verdict, or why there is none."""
+class CandidateFile:
+    """A candidate's file with its verdict, or with the reason why it has none."""
 
     name: str
-    """The file's path from the folder on; bytes in it that are no text are escaped."""
+    """The file's path relative to the folder; bytes that are not text are escaped."""
     candidate: Candidate | None = None
     evaluation: Evaluation | None = None
     error: KernelwrightError | None = None
-    """Why the file cannot be read, or its task cannot be judged."""
+    """The reason why the file cannot be read or its task cannot be judged."""
 
     @property
     def is_settled(self) -> bool:
@@ -34,17 +34,17 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Docket:
-    """The files for one task with what became of each; undecided ones where it was stopped."""
+class Batch:
+    """The files for one task with their verdicts; some have none if judging was interrupted."""
 
     task: Task
-    cases: tuple[Case, ...]
+    files: tuple[CandidateFile, ...]
     interrupted: bool = False
 
 
 @dataclass(frozen=True)
-class Step:
-    """What is told while files are judged."""
+class BatchProgress:
+    """The state of a batch that is being judged."""
 
     task: str
     n_done: int
@@ -52,19 +52,19 @@ class Step:
     doing: str
 
 
-OnStep = Callable[[Step], None]
+OnProgress = Callable[[BatchProgress], None]
 
 
 def read_folder(
     folder: Path, *, entry: str, task_file: Path | None = None, deep: bool = False
-) -> list[Case]:
-    """The candidates in a folder, by name; with ``deep``, those in the folders below it too.
+) -> list[CandidateFile]:
+    """Read the candidates in a folder, in order of name; ``deep`` includes its subfolders.
 
-    Left out are files whose names begin with a dot or an underscore, and ``task_file``, for a
-    task that lies beside its candidates. A file that cannot be read is a case with an error.
+    Files whose names begin with a dot or an underscore are left out, and so is ``task_file``, which
+    may lie beside its candidates. A file that cannot be read is returned with an error.
 
     Raises:
-        UsageError: there are none.
+        UsageError: the folder contains no candidates.
     """
     paths = sorted(folder.rglob("*.py") if deep else folder.glob("*.py"))
     task = None if task_file is None else os.path.realpath(task_file)
@@ -78,23 +78,23 @@ def read_folder(
     return [_read(path, as_text(path.relative_to(folder)), entry) for path in wanted]
 
 
-def _read(path: Path, name: str, entry: str) -> Case:
+def _read(path: Path, name: str, entry: str) -> CandidateFile:
     try:
-        return Case(name, replace(api.read_candidate(path), entry=entry))
+        return CandidateFile(name, replace(api.read_candidate(path), entry=entry))
     except KernelwrightError as error:
-        return Case(name, error=error)
+        return CandidateFile(name, error=error)
 
 
 def assign(
-    cases: Sequence[Case], entries: Sequence[SuiteEntry]
-) -> tuple[list[tuple[SuiteEntry, list[Case]]], list[str]]:
-    """The cases of every entry that has some, in the suite's order, and the names for none."""
-    by_entry: dict[SuiteEntry, list[Case]] = {}
+    files: Sequence[CandidateFile], entries: Sequence[SuiteEntry]
+) -> tuple[list[tuple[SuiteEntry, list[CandidateFile]]], list[str]]:
+    """Return the suite's entries that have files, in order, and the names of unmatched files."""
+    by_entry: dict[SuiteEntry, list[CandidateFile]] = {}
     unmatched = []
-    for case in cases:
-        found = entry_for(PurePath(case.name), entries)
+    for file in files:
+        found = entry_for(PurePath(file.name), entries)
         if found is None:
-            unmatched.append(case.name)
+            unmatched.append(file.name)
         else:
-            by_entry.setdefault(found, []).append(case)
+            by_entry.setdefault(found, []).append(file)
     return [(entry, by_entry[entry]) for entry in entries if entry in by_entry], unmatched

@@ -1,4 +1,4 @@
-"""Answers are judged while others are written, and what is right is timed afterwards."""
+"""Answers are checked while others are generated, and correct ones are timed afterwards."""
 
 import contextlib
 import multiprocessing
@@ -17,91 +17,91 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, TaskError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.train.court import Court
-from kernelwright.train.courtroom import Answer
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 
 ONE, OTHER = Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))
 LIMIT_S = 120.0
 
 
 def answer(text, task=ONE):
-    return Answer(task, "cpp", text, model="m")
+    return PolicyAnswer(task, "cpp", text, model="m")
 
 
 @contextlib.contextmanager
 def opened(tmp_path):
-    """(court with one process, archive)"""
+    """(pool with one process, archive)"""
     url = str(tmp_path / "archive.sqlite")
     with (
         Archive(url) as archive,
-        Court(Settings(archive=url, threads=1), Device.parse("cpu")) as court,
+        RewardPool(Settings(archive=url, threads=1), Device.parse("cpu")) as pool,
     ):
-        yield court, archive
+        yield pool, archive
 
 
 def statuses(archive, task=ONE):
     return [str(found.status) for _, found in archive.history(task.digest)]
 
 
-def test_an_answer_is_judged_before_the_last_is_there_and_timed_after_it(tmp_path):
-    with opened(tmp_path) as (court, archive):
-        court.begin([answer(RIGHT)])
-        court.begin([answer(WRONG), answer("chatter")])  # its turn comes when the first was checked
+def test_early_answers_are_checked_at_once_and_timed_at_the_end(tmp_path):
+    with opened(tmp_path) as (pool, archive):
+        pool.begin([answer(RIGHT)])
+        pool.begin([answer(WRONG), answer("chatter")])  # its turn comes when the first was checked
         deadline = time.monotonic() + LIMIT_S
         while not statuses(archive) and time.monotonic() < deadline:
-            court.begin()
+            pool.begin()
             time.sleep(0.05)
         assert statuses(archive) == ["wrong_values"]  # the right one waits for the clock
         told = ["chatter", RIGHT, FASTER, WRONG, RIGHT]
-        judged = court.judge([answer(WRONG, OTHER), *map(answer, told)])
+        judged = pool.judge([answer(WRONG, OTHER), *map(answer, told)])
         found = [each.evaluation for each in judged]
         assert [f and str(f.status) for f in found] == [
             "wrong_values", None, "passed", "passed", "wrong_values", "passed",
         ]  # fmt: skip
         assert found[2].timing is not None and found[3].timing is not None
         assert found[5] == found[2] != found[3]
-        assert court.n_judged == 4  # nothing twice
+        assert pool.n_judged == 4  # nothing twice
         assert len({proposal.candidate for proposal, _ in archive.history(ONE.digest)}) == 3
-        court.judge([answer(WRONG)])
-        assert court.n_judged == 4  # nor in a later sitting
+        pool.judge([answer(WRONG)])
+        assert pool.n_judged == 4  # nor in a later session
 
 
 @pytest.mark.parametrize("when", ["writing", "judging"])
-def test_a_process_that_is_killed_is_the_same_error_whenever_it_happens(tmp_path, when):
+def test_a_killed_worker_is_the_same_error_at_any_time(tmp_path, when):
     is_killed = pytest.raises(DeviceError, match="a process that judges was killed")
-    with is_killed, opened(tmp_path) as (court, _):
-        court.begin([answer(WRONG)])
-        (room,) = multiprocessing.active_children()
-        room.kill()
-        room.join()
+    with is_killed, opened(tmp_path) as (pool, _):
+        pool.begin([answer(WRONG)])
+        (worker,) = multiprocessing.active_children()
+        worker.kill()
+        worker.join()
         deadline = time.monotonic() + LIMIT_S
         while when == "writing" and time.monotonic() < deadline:
-            court.begin([answer(WRONG)])
-        court.judge([answer(WRONG)])
+            pool.begin([answer(WRONG)])
+        pool.judge([answer(WRONG)])
 
 
-def test_a_task_that_does_not_run_costs_the_others_nothing(tmp_path):
+def test_a_task_that_does_not_run_does_not_affect_others(tmp_path):
     broken = Task("broken", "dataset", TASK.replace("torch.relu", "torch.rule"))
-    with opened(tmp_path) as (court, _):
-        court.begin([answer(WRONG, broken)])
-        lost, wrong = court.judge([answer(WRONG, broken), answer(WRONG)])
+    with opened(tmp_path) as (pool, _):
+        pool.begin([answer(WRONG, broken)])
+        lost, wrong = pool.judge([answer(WRONG, broken), answer(WRONG)])
     assert isinstance(lost.fault, TaskError) and lost.evaluation is None
     assert wrong.fault is None and wrong.evaluation.status == "wrong_values"
 
 
 SCRIPT = """
-from tests.host.train.test_court import Court, Device, RIGHT, Settings, answer
+from tests.host.train.test_reward_pool import RewardPool, Device, RIGHT, Settings, answer
 
 if __name__ == "__main__":
-    with Court(Settings(archive={url!r}, threads=1), Device.parse("cpu"), jobs=2) as court:
-        court.judge([answer(RIGHT)])
-        processes = [process for room in court._rooms for process in room._processes.values()]
+    with RewardPool(Settings(archive={url!r}, threads=1), Device.parse("cpu"), jobs=2) as pool:
+        pool.judge([answer(RIGHT)])
+        processes = [process for worker in pool._workers for process in worker._processes.values()]
         print(*(process.pid for process in processes), flush=True)
         input()
 """
 
 
-def test_processes_that_judge_end_with_a_trainer_that_was_killed(tmp_path):
+def test_worker_processes_end_when_their_trainer_is_killed(tmp_path):
     script = tmp_path / "trains.py"
     script.write_text(SCRIPT.format(url=str(tmp_path / "archive.sqlite")))
     trainer = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Lanes: the GPU and the CPU cores that one of several searches has alone."""
+"""Worker slots: the GPU and the CPU cores that one of several worker processes has to itself."""
 
 from __future__ import annotations
 
@@ -21,50 +21,53 @@ SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 @dataclass(frozen=True)
-class Lane:
-    """One GPU, which is ``cuda`` to whoever enters, and some of the cores; without: all there is.
+class WorkerSlot:
+    """One GPU and a set of CPU cores.
 
-    Measuring a model that launches many small kernels takes a core's whole attention, so two GPUs
-    that measure at a time have no core in common.
+    Timing a model that launches many small kernels keeps one core fully busy, so two GPUs that are
+    timed at once share no core.
     """
 
     gpu: str = ""
+    """UUID of the GPU, which becomes ``cuda`` in the process; empty means all GPUs."""
     cores: tuple[int, ...] = ()
+    """Numbers of the CPU cores; empty means all cores."""
 
     def enter(self) -> None:
-        """From now on this process, and what it starts, has nothing else. To be called before it
-        uses a GPU."""
+        """Restrict this process and its children to the slot; call it before using a GPU."""
         if self.gpu:
             os.environ["CUDA_VISIBLE_DEVICES"] = self.gpu
         if self.cores:
             os.sched_setaffinity(0, self.cores)
 
 
-WHOLE = Lane()
+WHOLE_MACHINE = WorkerSlot()
 
 
-class Free:
-    """The lanes that nobody is in."""
+class FreeSlots:
+    """A queue of the slots that no process uses."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._queue: queue.SimpleQueue[Lane] = queue.SimpleQueue()
-        for lane in lanes:
-            self._queue.put(lane)
+    def __init__(self, slots: Sequence[WorkerSlot]) -> None:
+        self._queue: queue.SimpleQueue[WorkerSlot] = queue.SimpleQueue()
+        for slot in slots:
+            self._queue.put(slot)
 
     @contextlib.contextmanager
-    def one(self) -> Iterator[Lane]:
-        """Wait for one, and hold it."""
-        lane = self._queue.get()
+    def take(self) -> Iterator[WorkerSlot]:
+        """Wait for a free slot and hold it."""
+        slot = self._queue.get()
         try:
-            yield lane
+            yield slot
         finally:
-            self._queue.put(lane)
+            self._queue.put(slot)
 
 
 def usual_jobs(device: str, n_gpus: int = 1) -> int:
-    """How many searches go well side by side: one more than a GPU takes, so that the next is
-    ready, and as many on several, which share the driver; one on a CPU, where builds and
-    measurements want the same cores.
+    """Return a good number of searches to run side by side.
+
+    One GPU gets one more than it can judge at a time, so that the next search is ready. Several
+    GPUs together get as many, rounded up, because they share the driver. A CPU gets one, because
+    builds and timing need the same cores.
 
     Raises:
         DeviceError: this machine has no such device.
@@ -75,26 +78,27 @@ def usual_jobs(device: str, n_gpus: int = 1) -> int:
     return 1 if most is None else most + 1
 
 
-def lanes(
+def worker_slots(
     device: str, *, gpus: str = "1", jobs: int | None = None, usual: int | None = None
-) -> list[Lane]:
-    """A lane for each of ``jobs`` searches, on the first ``gpus`` GPUs ('all': each) in turns.
+) -> list[WorkerSlot]:
+    """Return one slot for each of ``jobs`` searches, dealt in turn to the first ``gpus`` GPUs.
 
-    ``usual``: how many on one GPU, or a CPU, where ``jobs`` is left out; else as many as go well.
+    ``gpus`` is a number or 'all'. ``usual`` is the default of ``jobs`` on a CPU or on one GPU; if
+    it is None, ``usual_jobs`` decides.
 
     Raises:
-        UsageError: not a number of GPUs, or one that does not go with the device or with ``jobs``.
-        DeviceError: this machine has no such device, or not so many.
+        UsageError: ``gpus`` is not a number, or does not go with the device or with ``jobs``.
+        DeviceError: this machine has no such device, or too few of them.
     """
     wanted = Device.parse(device)
     n_gpus = _number(gpus, wanted)
     most = usual_jobs(device, n_gpus)
     if n_gpus == 1:
-        return [WHOLE] * (jobs or usual or most)
+        return [WHOLE_MACHINE] * (jobs or usual or most)
     jobs = jobs or most
     if not n_gpus <= jobs <= most:
         raise UsageError(
-            f"{n_gpus} GPUs take {n_gpus} to {most} searches side by side",
+            f"{n_gpus} GPUs run {n_gpus} to {most} searches side by side",
             seen=f"--jobs {jobs}",
             do=f"give --jobs {most}, or leave it out",
         )
@@ -102,29 +106,30 @@ def lanes(
     names = [gpu_name(device) for device in found]
     if len({*names}) > 1 or len({device.key for device in found}) > 1:
         raise DeviceError(
-            "a suite is searched on GPUs of one name only",
+            "a suite is searched on GPUs of one model only",
             seen=", ".join(f"{device} {name}" for device, name in zip(found, names, strict=True)),
-            do="set CUDA_VISIBLE_DEVICES to those of one, and search once for each",
+            do="set CUDA_VISIBLE_DEVICES to the GPUs of one model, and search once for each model",
         )
     units = [place_of(device).unit for device in found]
     shares = divided(sorted(os.sched_getaffinity(0)), n_gpus)
-    each = [Lane(gpu, tuple(cores)) for gpu, cores in zip(units, shares, strict=True)]
+    each = [WorkerSlot(gpu, tuple(cores)) for gpu, cores in zip(units, shares, strict=True)]
     return [each[number % n_gpus] for number in range(jobs)]
 
 
 def divided(cores: Sequence[int], n: int) -> list[list[int]]:
-    """``cores`` in ``n`` parts of equal size; a core's two threads are in one, where that comes out
-    even.
+    """Divide ``cores`` into ``n`` parts of equal size.
+
+    The two hardware threads of a core are in the same part if the sizes allow it.
 
     Raises:
-        DeviceError: there are too few.
+        DeviceError: there are fewer cores than parts.
     """
     size = len(cores) // n
     if size == 0:
         raise DeviceError(
             f"this process has too few cores for {n} GPUs",
             seen=f"{len(cores)} cores",
-            do="give --gpus fewer, or this process more cores",
+            do="give a smaller --gpus, or give this process more cores",
         )
     near = sorted(cores, key=lambda core: (_first_sibling(core), core))
     return [sorted(near[number * size : (number + 1) * size]) for number in range(n)]
@@ -145,13 +150,13 @@ def _number(gpus: str, device: Device) -> int:
         raise DeviceError(
             f"this machine does not have {gpus} GPUs" if n_gpus else "this machine has no GPU",
             seen=f"{here} {device.kind} devices",
-            do="give --gpus fewer; `kernelwright doctor` says what is here",
+            do="give a smaller --gpus; `kernelwright doctor` shows what this machine has",
         )
     return n_gpus
 
 
 def _first_sibling(core: int) -> int:
-    """The first of the hardware threads of a core that one of them belongs to."""
+    """Return the first hardware thread of the physical core that ``core`` belongs to."""
     try:
         return int(re.match(r"\d+", Path(SIBLINGS.format(core)).read_text())[0])
     except (OSError, TypeError):

@@ -1,4 +1,4 @@
-"""Which GPU and which cores each of several searches has for itself."""
+"""The GPU and the cores that each of several searches has to itself."""
 
 import os
 import threading
@@ -20,48 +20,48 @@ from kernelwright.judge import WarmProgram
 from kernelwright.judge.children.children import Children
 from kernelwright.judge.machine.place import place_of
 from kernelwright.suites.suite import suite_entries
-from kernelwright.workers import lanes
+from kernelwright.workers import slots
 
 N_GPUS, N_CORES = 2, 16
 LONG_S = 240.0  # to import torch and its compilers from a cold disk on a loaded machine
-FIRST, SECOND = (lanes.Lane(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) for n in range(2))
+FIRST, SECOND = (slots.WorkerSlot(f"GPU-{n}", tuple(range(8 * n, 8 * n + 8))) for n in range(2))
 
 
 @pytest.fixture
 def _two_gpus(monkeypatch):
-    """Two GPUs beside sixteen cores without second threads; no driver is asked."""
-    monkeypatch.setattr(lanes, "count", lambda kind: N_GPUS)
-    monkeypatch.setattr(lanes, "resolve", lambda device: device)
-    monkeypatch.setattr(lanes, "gpu_name", lambda device: "")
+    """Two GPUs and sixteen cores without hyperthreading, without asking a driver."""
+    monkeypatch.setattr(slots, "count", lambda kind: N_GPUS)
+    monkeypatch.setattr(slots, "resolve", lambda device: device)
+    monkeypatch.setattr(slots, "gpu_name", lambda device: "")
     told = lambda device: SimpleNamespace(unit=f"GPU-{device.index}", most_judges=2)  # noqa: E731
-    monkeypatch.setattr(lanes, "place_of", told)
-    monkeypatch.setattr(lanes, "_first_sibling", lambda core: core)
+    monkeypatch.setattr(slots, "place_of", told)
+    monkeypatch.setattr(slots, "_first_sibling", lambda core: core)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(N_CORES)))
 
 
 @pytest.mark.usefixtures("_two_gpus")
-def test_searches_are_dealt_to_the_gpus_in_turns():
-    assert lanes.lanes("cuda", gpus="2", jobs=3) == [FIRST, SECOND, FIRST]
-    assert lanes.lanes("cuda", gpus="all") == [FIRST, SECOND] * 3
+def test_searches_are_dealt_to_the_gpus_in_turn():
+    assert slots.worker_slots("cuda", gpus="2", jobs=3) == [FIRST, SECOND, FIRST]
+    assert slots.worker_slots("cuda", gpus="all") == [FIRST, SECOND] * 3
 
 
 @pytest.mark.usefixtures("_two_gpus")
-def test_on_one_gpu_a_search_has_all_that_is_there():
-    assert lanes.lanes("cuda", jobs=2) == [lanes.WHOLE] * 2
-    assert lanes.lanes("cuda") == [lanes.WHOLE] * 3
+def test_with_one_gpu_a_search_has_the_whole_machine():
+    assert slots.worker_slots("cuda", jobs=2) == [slots.WHOLE_MACHINE] * 2
+    assert slots.worker_slots("cuda") == [slots.WHOLE_MACHINE] * 3
 
 
 @pytest.mark.usefixtures("_two_gpus")
 @pytest.mark.parametrize("jobs", [1, 7, 12])
-def test_contexts_are_bounded_and_no_gpu_is_left_idle(jobs):
+def test_jobs_are_bounded_and_every_gpu_gets_one(jobs):
     with pytest.raises(UsageError, match="2 to 6 searches"):
-        lanes.lanes("cuda", gpus="2", jobs=jobs)
+        slots.worker_slots("cuda", gpus="2", jobs=jobs)
 
 
 @pytest.mark.usefixtures("_two_gpus")
-def test_a_gpu_that_is_not_there():
+def test_a_missing_gpu_is_an_error():
     with pytest.raises(DeviceError, match="3 GPUs"):
-        lanes.lanes("cuda", gpus="3")
+        slots.worker_slots("cuda", gpus="3")
 
 
 @pytest.mark.parametrize(
@@ -92,23 +92,23 @@ def test_judging_has_the_same_option_where_there_are_many_tasks(words, tmp_path)
 
 @given(st.sets(st.integers(0, 63), min_size=8), st.integers(1, 8))
 def test_parts_of_cores_are_equal_and_share_none(cores, n):
-    parts = lanes.divided(sorted(cores), n)
+    parts = slots.divided(sorted(cores), n)
     assert {len(part) for part in parts} == {len(cores) // n}
     assert len(set().union(*parts)) == n * (len(cores) // n)
 
 
 def test_both_threads_of_a_core_stay_together(monkeypatch):
-    monkeypatch.setattr(lanes, "_first_sibling", lambda core: core % 4)
-    assert lanes.divided(range(8), 2) == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    monkeypatch.setattr(slots, "_first_sibling", lambda core: core % 4)
+    assert slots.divided(range(8), 2) == [[0, 1, 4, 5], [2, 3, 6, 7]]
 
 
 def test_more_gpus_than_cores():
     with pytest.raises(DeviceError, match="too few cores"):
-        lanes.divided([0], 2)
+        slots.divided([0], 2)
 
 
-def seen_in_a_lane(task, settings, nursery):
-    """What a search sees, and what the judge's children under it see."""
+def seen_in_a_slot(task, settings, nursery):
+    """Return what a search sees and what the judge's children under it see."""
     cpu = Device.parse("cpu")
     children = Children(cpu, place_of(cpu), threads=1, nursery=nursery)
     try:
@@ -120,31 +120,31 @@ def seen_in_a_lane(task, settings, nursery):
         children.close()
 
 
-def test_a_search_and_its_children_have_the_lane_and_nothing_else():
+def test_a_search_and_its_children_are_confined_to_their_slot():
     core = max(os.sched_getaffinity(0))
-    lane = lanes.Lane("GPU-9", (core,))
+    slot = slots.WorkerSlot("GPU-9", (core,))
     with WarmProgram() as nursery:
-        told = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, nursery, lane)
-        free = in_a_process(seen_in_a_lane, None, Settings(), LONG_S, nursery)
+        told = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, nursery, slot)
+        free = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, nursery)
     assert told == ("GPU-9", [[core]] * 2)
     assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
 
 
-def test_each_lane_has_one_search_at_a_time(monkeypatch, tmp_path):
+def test_each_slot_has_one_search_at_a_time(monkeypatch, tmp_path):
     entries = suite_entries("builtin", device="cpu")[:6]
     inside, dealt, at_once = [], [], []
     both = threading.Barrier(2, timeout=10)  # two are in at a time, or this is broken
 
-    def noted(work, task, settings, limit_s, nursery, lane):
-        inside.append(lane)
+    def noted(work, task, settings, limit_s, nursery, slot):
+        inside.append(slot)
         both.wait()
         at_once.append(sorted(inside, key=lambda each: each.gpu))
         both.wait()
-        dealt.append((task.name, lane))
-        inside.remove(lane)
+        dealt.append((task.name, slot))
+        inside.remove(slot)
 
     monkeypatch.setattr(suite, "in_a_process", noted)
     settings = Settings(archive=str(tmp_path / "archive.sqlite"))
-    bench.run(entries, settings=settings, limit_s=1, lanes=[FIRST, SECOND])
+    bench.run(entries, settings=settings, limit_s=1, slots=[FIRST, SECOND])
     assert sorted(name for name, _ in dealt) == sorted(entry.name for entry in entries)
     assert at_once == [[FIRST, SECOND]] * len(entries)

@@ -1,4 +1,4 @@
-"""A courtroom on a device that bears few judges keeps no judge's chair, whatever happened."""
+"""A reward worker on a device with few slots for judges never keeps a slot."""
 
 from types import SimpleNamespace
 from typing import ClassVar
@@ -11,8 +11,8 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.train import courtroom
-from kernelwright.train.courtroom import Answer, Courtroom
+from kernelwright.train import reward_worker
+from kernelwright.train.reward_worker import PolicyAnswer, RewardWorker
 
 KERNEL = "```python\nclass ModelNew:\n    pass\n```"
 TASK = Task("a task", "test", "class Model:\n    pass\n")
@@ -43,7 +43,7 @@ class Broken:
 
 
 class Refusing(Broken):
-    """A judge that refuses everything; which opened is kept."""
+    """A judge that refuses everything and records which tasks were opened."""
 
     opened: ClassVar[list[str]] = []
 
@@ -60,52 +60,51 @@ class Refusing(Broken):
 
 
 @pytest.fixture
-def room(tmp_path, monkeypatch):
-    monkeypatch.setattr(courtroom.WarmProgram, "__enter__", lambda program: None)
-    monkeypatch.setattr(courtroom.WarmProgram, "__exit__", lambda program, *error: None)
+def worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(reward_worker.WarmProgram, "__enter__", lambda program: None)
+    monkeypatch.setattr(reward_worker.WarmProgram, "__exit__", lambda program, *error: None)
     for name in ("add_task", "add_proposal", "add_evaluation"):
-        monkeypatch.setattr(courtroom.Archive, name, lambda *given: None)
-    monkeypatch.setattr(courtroom.Archive, "start_run", lambda *given: "run")
+        monkeypatch.setattr(reward_worker.Archive, name, lambda *given: None)
+    monkeypatch.setattr(reward_worker.Archive, "start_run", lambda *given: "run")
     monkeypatch.setattr(Refusing, "opened", [])
     monkeypatch.setattr(Praising, "asked", [])
     settings = Settings(archive=f"sqlite:///{tmp_path}/archive.sqlite")
-    opened = Courtroom(settings, Device.parse("cpu"), timed=False)
+    opened = RewardWorker(settings, Device.parse("cpu"), timed=False)
     yield opened
     opened.close()
 
 
-def test_a_judge_that_failed_gives_its_chair_back(room, monkeypatch):
-    """Its process would wait for that chair with the next task."""
-    monkeypatch.setattr(courtroom, "Judge", Broken)
+def test_a_failed_judge_releases_its_slot(worker, monkeypatch):
+    """Otherwise its process would wait for that slot with the next task."""
+    monkeypatch.setattr(reward_worker, "Judge", Broken)
     with pytest.raises(DeviceError):
-        room.sit([[Answer(TASK, "torch", KERNEL)]])
+        worker.judge([[PolicyAnswer(TASK, "torch", KERNEL)]])
     assert not Broken.is_open
 
 
-def test_what_one_task_s_judge_fails_at_does_not_stop_the_others(room, monkeypatch):
-    monkeypatch.setattr(courtroom, "Judge", lambda task, **how: (
+def test_a_failing_judge_does_not_stop_other_tasks(worker, monkeypatch):
+    monkeypatch.setattr(reward_worker, "Judge", lambda task, **how: (
         Broken(task) if task is TASK else Refusing(task)
     ))  # fmt: skip
     other = Task("another", "test", TASK.source + "\n")
     with pytest.raises(DeviceError):
-        room.sit([[Answer(task, "torch", KERNEL)] for task in (TASK, other)])
+        worker.judge([[PolicyAnswer(task, "torch", KERNEL)] for task in (TASK, other)])
     assert Refusing.opened == ["another"]
 
 
-def test_what_was_begun_goes_on_before_its_judge_would_close(room, monkeypatch):
-    """Opened again, it would compile and measure the library's settings again."""
-    monkeypatch.setattr(courtroom, "Judge", Refusing)
+def test_a_task_with_an_open_judge_is_judged_first(worker, monkeypatch):
+    """Reopening its judge would compile and time the library's settings again."""
+    monkeypatch.setattr(reward_worker, "Judge", Refusing)
     other = Task("another", "test", TASK.source + "\n")
-    room.begin([Answer(other, "torch", KERNEL)], may_time=False)
-    told = [[Answer(task, "torch", KERNEL)] for task in (TASK, other)]
-    found = room.sit(told)
+    worker.begin([PolicyAnswer(other, "torch", KERNEL)], may_time=False)
+    told = [[PolicyAnswer(task, "torch", KERNEL)] for task in (TASK, other)]
+    found = worker.judge(told)
     assert Refusing.opened == ["another", "a task"]
     assert [n_new for _, n_new in found] == [1, 1]
 
 
 class Praising(Refusing):
-    """A judge that finds everything right; how many it was given at once, whether they were timed
-    and whether it was sure that something would be, is kept."""
+    """A judge that passes everything and records its calls: (candidates, timed, is_sure)."""
 
     asked: ClassVar[list[tuple[int, bool, bool]]] = []
 
@@ -118,20 +117,20 @@ class Praising(Refusing):
             yield verdict(candidate, **({} if timed else {"timing": None}))
 
 
-def test_each_answer_has_one_process_and_no_library_setting_starts_before_one_is_right(
-    room, monkeypatch
-):
-    """A process costs a third of a second of the driver of all GPUs of a host; what is judged
-    together is built while others are timed."""
-    monkeypatch.setattr(courtroom, "Judge", Praising)
-    room.timed = True
-    told = [Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
-    ((found, n_new),) = room.sit([[*told, told[0]]])
+def test_a_tasks_answers_are_judged_together_without_starting_baselines_early(worker, monkeypatch):
+    """Each process costs 0.3 s of the driver that all GPUs of a host share, and candidates that are
+    judged together are built while others are timed."""
+    monkeypatch.setattr(reward_worker, "Judge", Praising)
+    worker.timed = True
+    told = [PolicyAnswer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]
+    ((found, n_new),) = worker.judge([[*told, told[0]]])
     assert [one.evaluation.passed for one in found] == [True] * 4 and n_new == 3
     assert Praising.asked == [(3, True, False)]
 
 
-def test_all_answers_of_an_examination_are_built_ahead(room, monkeypatch):
-    monkeypatch.setattr(courtroom, "Judge", Praising)
-    room.sit([[Answer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]])
+def test_all_answers_of_an_examination_are_built_ahead(worker, monkeypatch):
+    monkeypatch.setattr(reward_worker, "Judge", Praising)
+    worker.judge(
+        [[PolicyAnswer(TASK, "torch", KERNEL.replace("pass", f"x = {n}")) for n in range(3)]]
+    )
     assert Praising.asked == [(3, False, False)]

@@ -1,0 +1,46 @@
+"""Core's nouns as plain data and back: what archives, receipts, reports and datasets share.
+
+Source:
+    msgspec, which reads the fields and their types from the dataclasses themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+def plain(noun: Any) -> dict[str, Any]:
+    """A noun as dictionaries, lists, texts, numbers and None, by the names of its fields. Bytes are
+    in base64; a code is its text. NaN and infinities stay: JSON has none of them."""
+    return msgspec.to_builtins(asdict(noun))  # itself it leaves out what stands at its default
+
+
+def rebuilt(kind: type[T], facts: Any) -> T:
+    """The noun of this kind that ``plain`` gave these facts of. Names of no field are passed over.
+
+    Raises:
+        ValueError: a field is missing, has another type, or does not fit the others.
+    """
+    return msgspec.convert(facts, kind)
+
+
+def columns(noun: Any) -> dict[str, Any]:
+    """A noun as a row of a database: like ``plain``, with bytes as they are."""
+    return msgspec.to_builtins(asdict(noun), builtin_types=(bytes,))
+
+
+def from_columns(kind: type[T], row: Mapping[str, Any]) -> T:
+    """The noun of this kind in a row.
+
+    Raises:
+        ValueError: as for ``rebuilt``.
+    """
+    # SQLAlchemy's names of columns are a kind of str of their own, which msgspec takes for none.
+    facts = {str(name): value for name, value in row.items()}
+    return msgspec.convert(facts, kind, builtin_types=(bytes,))

@@ -1,0 +1,335 @@
+"""A worker process that judges a policy's answers.
+
+The judge seeds torch's global generator, so two judges may not share a process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kernelwright.archive import Archive, ranking
+from kernelwright.core.candidate import Candidate, Exemplar, Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.errors import KernelwrightError, TaskError
+from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.outcome import Status
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
+from kernelwright.judge.machine.here import Here
+from kernelwright.proposers.swarm.answer import read
+from kernelwright.train.reward import Judged, jumps
+
+FAULT = Status.INFRA_ERROR
+NAME = "policy"
+ENDS_S = 5.0
+"""Seconds that a worker has to exit after its trainer was killed."""
+N_OPEN = 2
+"""Number of judges that stay open with their baselines in case their task comes again, on devices
+that allow any number of judges."""
+
+
+@dataclass(frozen=True)
+class PolicyAnswer:
+    """A policy's answer to a task, with the kernels that its prompt showed."""
+
+    task: Task
+    dialect: str
+    text: str
+    exemplars: tuple[Exemplar, ...] = ()
+    earlier: tuple[str, ...] = ()
+    """The ``Candidate.normal`` of its previous answers in the same conversation."""
+    parent: str | None = None
+    """Digest of the archived candidate that it was asked to improve."""
+    model: str = ""
+    call: str | None = None
+    """Identifier of the archived call that it answers, if any."""
+    origin: str = ""
+    """The proposer to archive it under, if it does not come from a policy."""
+
+
+@dataclass(frozen=True)
+class ParsedAnswer:
+    """An answer with the candidate that it contains."""
+
+    answer: PolicyAnswer
+    candidate: Candidate
+
+    @property
+    def normal(self) -> str:
+        """The candidate's text without layout and comments."""
+        return self.candidate.normal
+
+
+@dataclass
+class TaskSession:
+    """The verdicts on one task's answers, kept until all of them are judged."""
+
+    known: dict[str, tuple[Evaluation, Evaluation | None]]
+    """Verdicts by ``Candidate.normal``, from earlier sessions and from this one, each with the
+    second verdict if the candidate was measured twice."""
+    best: float
+    """The best speedup of earlier sessions (lower end of its interval), at least 1."""
+    right: dict[str, Evaluation] = field(default_factory=dict)
+    """Verdicts on candidates that passed the check without timing, by ``Candidate.normal``."""
+    n_new: int = 0
+    """Number of answers that had to be judged in this session."""
+
+
+class RewardWorker:
+    """Judges the answers to one task after another and archives proposals and verdicts."""
+
+    def __init__(self, settings: Settings, device: Device, timed: bool) -> None:
+        self.archive = Archive(settings.archive)
+        self.settings = replace(settings, proposers=())  # its archived runs are not searches
+        self.device, self.timed = device, timed
+        self._stack = ExitStack()
+        self._nursery = self._stack.enter_context(WarmProgram())
+        self._judges: dict[str, Judge] = {}
+        self._runs: dict[str, str] = {}
+        self._sessions: dict[str, TaskSession] = {}
+
+    def close(self) -> None:
+        self._close_judges(0)
+        self._stack.close()
+        self.archive.close()
+
+    def begin(self, answers: Sequence[PolicyAnswer], may_time: bool) -> None:
+        """Judge some of a session's answers; ``judge`` continues from there.
+
+        Without ``may_time`` the candidates are built and checked, but not timed.
+
+        Raises:
+            TaskError: the task cannot be run.
+            DeviceError: the machine failed.
+        """
+        task = answers[0].task
+        is_closed = task.digest not in self._judges
+        if is_closed and self._is_shared and any(s.right for s in self._sessions.values()):
+            return  # opening this judge would close another one, whose baselines are compiling
+        session = self._session(task)
+        self._judge_new(answers, session, may_time)
+        # The models that write answers meanwhile may have caused a fault of the machine, so
+        # ``judge`` tries again.
+        faults = [k for k, (found, _) in session.known.items() if found.status is FAULT]
+        for text in faults:
+            del session.known[text]
+
+    def judge(self, by_task: Sequence[Sequence[PolicyAnswer]]) -> list[tuple[list[Judged], int]]:
+        """Judge all answers, grouped by task.
+
+        Returns for each task the results of its answers and the number of answers that had to be
+        judged, including those judged by ``begin``. A task that cannot be run does not affect the
+        others.
+
+        Raises:
+            DeviceError: the machine failed.
+        """
+        # Tasks with an open judge come first, before it is closed and its compiled baselines lost.
+        numbers = range(len(by_task))
+        order = sorted(numbers, key=lambda n: by_task[n][0].task.digest not in self._judges)
+        found: dict[int, tuple[list[Judged], int]] = {}
+        failed: list[KernelwrightError] = []
+        for number in order:
+            try:
+                found[number] = self._judge_task(by_task[number])
+            except TaskError as error:
+                found[number] = [Judged(None, fault=error)] * len(by_task[number]), 0
+            except KernelwrightError as error:
+                failed.append(error)  # raised after the other tasks are judged and archived
+        if failed:
+            raise failed[0]
+        return [found[number] for number in numbers]
+
+    def _judge_task(self, answers: Sequence[PolicyAnswer]) -> tuple[list[Judged], int]:
+        session = self._session(answers[0].task)
+        try:
+            self._judge_new(answers, session, True)
+            return [self._judged(answer, session) for answer in answers], session.n_new
+        finally:
+            del self._sessions[answers[0].task.digest]
+            if self._is_shared:
+                self._close_judges(0)  # other processes wait for its slot on the device
+
+    def _session(self, task: Task) -> TaskSession:
+        """Return the task's session, opening it if necessary."""
+        if task.digest not in self._sessions:
+            history = self.archive.history(
+                task.digest, device=self.device.key, judge_version=JUDGE_VERSION
+            )
+            mine = [pair for pair in history if self._here.is_of(pair[1].environment)]
+            known = {p.candidate.normal: found for p, found in ranking.latest(mine)}
+            best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
+            self._sessions[task.digest] = TaskSession(
+                {k: (v, None) for k, v in known.items()}, best
+            )
+        return self._sessions[task.digest]
+
+    @cached_property
+    def _here(self) -> Here:
+        """This machine: speedups measured on other machines do not count."""
+        return Here.of(self.device, self.settings)
+
+    def _judge_new(
+        self, answers: Sequence[PolicyAnswer], session: TaskSession, may_time: bool
+    ) -> None:
+        """Judge the answers without a verdict; correct ones that are not timed yet get none."""
+        unjudged = self._unjudged(answers, session)
+        if self.timed and may_time:
+            for parsed, verdict in self._evaluated(unjudged, session, timed=True):
+                self._conclude(parsed, verdict, session)
+            return
+        unchecked = [parsed for parsed in unjudged if parsed.normal not in session.right]
+        for parsed, checked in self._evaluated(unchecked, session, timed=False):
+            if checked.passed:
+                session.right[parsed.normal] = checked
+            if checked.passed and self.timed:
+                self._open(parsed.answer.task).start_baselines()
+            else:
+                self._conclude(parsed, checked, session)
+
+    def _judged(self, answer: PolicyAnswer, session: TaskSession) -> Judged:
+        """Return the result of an answer that was judged."""
+        code = read(answer.text, answer.dialect).code
+        if not code:
+            return Judged(None)
+        normal = Candidate(code, answer.dialect).normal
+        found, again = session.known[normal]
+        shown = {e.proposal.candidate.normal for e in answer.exemplars}
+        return Judged(found, normal in shown.union(answer.earlier), again)
+
+    def _unjudged(
+        self, answers: Sequence[PolicyAnswer], session: TaskSession
+    ) -> list[ParsedAnswer]:
+        """Return the answers that have to be judged, each text once."""
+        unjudged: dict[str, ParsedAnswer] = {}
+        for answer in answers:
+            code = read(answer.text, answer.dialect).code
+            if code:
+                parsed = ParsedAnswer(answer, Candidate(code, answer.dialect))
+                found, _ = session.known.get(parsed.normal, (None, None))
+                if found is None or (self.timed and found.passed and found.timing is None):
+                    unjudged.setdefault(parsed.normal, parsed)
+        return list(unjudged.values())
+
+    def _evaluated(
+        self, unjudged: Sequence[ParsedAnswer], session: TaskSession, *, timed: bool
+    ) -> Iterator[tuple[ParsedAnswer, Evaluation]]:
+        """Yield each answer with its verdict while the next candidates are built.
+
+        A task whose answers are all wrong starts no library setting.
+        """
+        if not unjudged:
+            return
+        judge = self._open(unjudged[0].answer.task)
+        candidates = [parsed.candidate for parsed in unjudged]
+        with closing(judge.evaluate_all(candidates, timed=timed, is_sure=False)) as found:
+            for parsed in unjudged:
+                if parsed.normal not in session.right:  # else it was archived when it was checked
+                    self._propose(parsed)
+                    session.n_new += 1
+                yield parsed, next(found)
+
+    def _propose(self, parsed: ParsedAnswer) -> None:
+        answer = parsed.answer
+        is_policy = not answer.origin
+        note = f"{NAME} in {'training' if answer.call is None else 'an exam'}"
+        proposal = Proposal(
+            parsed.candidate,
+            proposer=NAME if is_policy else answer.origin,
+            lineage=(answer.model,),
+            parent=answer.parent,
+            note=note if is_policy else "",
+            call=answer.call if is_policy else None,
+        )
+        self.archive.add_proposal(self._runs[answer.task.digest], proposal, answer.exemplars)
+
+    def _conclude(self, parsed: ParsedAnswer, verdict: Evaluation, session: TaskSession) -> None:
+        """Record the verdict, and measure an implausibly good one a second time."""
+        task = parsed.answer.task
+        judge, run = self._open(task), self._runs[task.digest]
+        self.archive.add_evaluation(run, verdict)
+        again = None
+        if jumps(verdict.speedup, session.best):
+            again = judge.evaluate(parsed.candidate)
+            self.archive.add_evaluation(run, again)
+            if again.status is FAULT:
+                verdict, again = again, None
+        session.known[parsed.normal] = verdict, again
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether the device limits the number of judges that are open at a time."""
+        return any(judge.place.most_judges is not None for judge in self._judges.values())
+
+    def _open(self, task: Task) -> Judge:
+        """Return the task's judge, opened if necessary, and start a run in the archive."""
+        judge = self._judges.pop(task.digest, None)
+        if judge is None:
+            # Waiting for a slot on the device while holding another could deadlock.
+            self._close_judges(0 if self._is_shared else N_OPEN - 1)
+            judge = Judge(
+                task, device=self.device, settings=self.settings, nursery=self._nursery
+            ).__enter__()
+        self._judges[task.digest] = judge  # most recently used, so closed last
+        if task.digest not in self._runs:
+            self.archive.add_task(task, [judge.workload])
+            self._runs[task.digest] = self.archive.start_run(task, self.settings)
+        return judge
+
+    def _close_judges(self, n_kept: int) -> None:
+        """Close the least recently used judges and keep ``n_kept``."""
+        while len(self._judges) > n_kept:
+            self._judges.pop(next(iter(self._judges))).__exit__(None, None, None)
+
+
+_worker: RewardWorker | None = None  # set in a worker process
+
+
+def start(settings: Settings, device: Device, timed: bool) -> None:
+    """Make this process a reward worker that exits when its trainer does."""
+    global _worker
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(1))  # the trainer reports the interrupt
+    threading.Thread(target=_end_with_the_trainer, daemon=True).start()
+    _worker = RewardWorker(settings, device, timed)
+
+
+def _end_with_the_trainer() -> None:
+    """Wait for the trainer to exit, then end this process and the children that it started."""
+    trainer = multiprocessing.parent_process()
+    assert trainer is not None
+    multiprocessing.connection.wait([trainer.sentinel])
+    # The first interrupt may only end the current job, which the pool then takes for its result.
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(ENDS_S)
+    os._exit(1)
+
+
+def begin(answers: Sequence[PolicyAnswer], may_time: bool) -> None:
+    """Call ``RewardWorker.begin`` in this process; ``judge`` reports tasks that cannot be run."""
+    assert _worker is not None
+    with suppress(TaskError):
+        _worker.begin(answers, may_time)
+
+
+def judge(by_task: Sequence[Sequence[PolicyAnswer]]) -> list[tuple[list[Judged], int]]:
+    """Call ``RewardWorker.judge`` in this process."""
+    assert _worker is not None
+    return _worker.judge(by_task)
+
+
+def close() -> None:
+    """Close what ``start`` opened."""
+    if _worker is not None:
+        _worker.close()
