@@ -46,8 +46,8 @@ N_THREADS = 2
 """Per case, unless it asks for others: results do not hang on it, and many run side by side."""
 ALLOWANCES = ("conditioned", "jumping", "by_operators")
 """In the order in which they are asked for when a comparison fails."""
-LIMIT_S = 900.0
-"""For all cases of one task in one process."""
+MOST_CASES, LIMIT_S = 4, 900.0
+"""Cases of one task that share a process, and the seconds that they may take."""
 
 
 PRELOADED = ("kernelwright.judge.judge", "kernelwright.testing.zoo.cases")
@@ -341,8 +341,9 @@ def _is_judged(part: Part, case: Case) -> bool:
 
 def _groups(chosen: Iterable[Case], without: str = "") -> list[Job]:
     key = lambda case: (case.task, case.threads)  # noqa: E731
-    groups = itertools.groupby(sorted(chosen, key=key), key)
-    return [Job(tuple(group), without) for _, group in groups]
+    groups = [list(group) for _, group in itertools.groupby(sorted(chosen, key=key), key)]
+    starts = [(group, start) for group in groups for start in range(0, len(group), MOST_CASES)]
+    return [Job(tuple(group[start : start + MOST_CASES]), without) for group, start in starts]
 
 
 @click.command()

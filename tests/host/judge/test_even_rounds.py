@@ -1,6 +1,5 @@
 """No module is called more often than another while they are timed side by side."""
 
-from kernelwright.judge.reference.check import Check
 from tests.host.relu_task import TASK
 
 from kernelwright.core.candidate import Candidate
@@ -8,6 +7,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.timing.rounds import Stopwatch
+from kernelwright.judge.verify.verification import Verification
 
 
 def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, nursery):
@@ -30,7 +30,7 @@ def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, nur
     ) as judge:
         monkeypatch.setattr(Stopwatch, "compare", compared)
         monkeypatch.setattr(Stopwatch, "turn", turned)
-        monkeypatch.setattr(Check, "recheck_rest", recheck_rest)
+        monkeypatch.setattr(Verification, "recheck_rest", recheck_rest)
         verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
     assert verdict.passed, verdict.why
     n = len(verdict.timing.samples_ns)

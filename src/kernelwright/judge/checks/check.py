@@ -50,7 +50,7 @@ class Check:
 
     id: str
     why: str
-    """What a candidate does that this shows, as one sentence without its subject."""
+    """Completes the sentence: it refuses a candidate that …"""
     perturb: Perturb = unchanged
     weights: str = USUAL
     """The set of weights of its calls."""

@@ -20,6 +20,6 @@ FAMILIES: dict[str, tuple[Check, ...]] = {
 REGISTRY = tuple(check for family in FAMILIES.values() for check in family)
 CHECKS = {check.id: check for check in REGISTRY}
 AFTER_OWN = tuple(check for check in REGISTRY if check not in FAMILIES["Own inputs"])
-"""Those that come after the task's own inputs and shapes."""
+"""The checks that come after the task's own inputs and shapes."""
 PLAIN = frozenset({TASK, *VALUES})
-"""Those whose inputs a candidate is called on again and again, to see whether results repeat."""
+"""Checks on whose inputs calls are repeated, to see whether results repeat."""

@@ -20,7 +20,7 @@ from kernelwright.judge.refusal import Refused
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
 LESS_WORK = 0.7
-"""Of the reference's arithmetic: a candidate that does less than this rearranges algebra."""
+"""Share of the reference's arithmetic below which a candidate rearranges algebra."""
 LONGER, LONGER_NS = 1.3, 20_000
 """A profiled call's kernels may add up to this much more than a timed call took: a profiler slows
 kernels down a little, and timed calls hold their launches too."""

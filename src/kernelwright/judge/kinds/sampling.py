@@ -52,9 +52,9 @@ library: it may have been cut in pieces, of which only those that are needed may
 KERNELS = ("[vdso]", "[vsyscall]", "[uprobes]")
 """Code that the kernel lends to every process; in a heap or a stack it is the process's own."""
 LARGE_SHARE = 0.5
-"""Of the time that own code must take to be called a kernel."""
+"""Share of the time that own code must take for the label kernel."""
 NOTICEABLE_SHARE = 0.2
-"""Of the time that library code must take to be named as well."""
+"""Share of the time that library code must take for the label library."""
 FEWEST_LOOKS, MOST_LOOKS = 12, 64
 """That saw somebody's code. More calls are made until there are the fewest, and until it is clear
 which labels follow or there are the most, within BUDGET_S."""

@@ -1,1 +1,1 @@
-"""What a call gets: drawn in secret, varied where a task gives the same, beyond its own."""
+"""Perturbations of inputs and weights: drawn in secret, and beyond what the task draws."""

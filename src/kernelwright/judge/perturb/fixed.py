@@ -1,5 +1,5 @@
-"""What a task gives alike in every draw: it is varied, or a candidate could know the inputs of its
-timed calls, and keep their results."""
+"""Inputs that are the same in every draw of a task are varied: otherwise a candidate could know the
+inputs of its timed calls, and keep their results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Draws = Callable[[int], list[Any]]
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
 N_TRIED = 6
-"""Variations of an input that the reference must take: some leave a table of probabilities near
-enough to a sum of one."""
+"""Variations of an input that the reference must all accept: some may leave a table of
+probabilities near enough to a sum of one."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Fixed:
 
     which: list[bool]
     is_shuffled: bool = False
-    """Whether what lies along their longest axis changes places as well: one that differs by
-    VARIED tells what is nearest, or largest, in the next one."""
+    """Whether the slices along their longest axis are shuffled as well: numbers that only differ by
+    VARIED tell what is nearest, or largest, in the next call."""
 
     def text(self) -> str:
         """Which arguments are varied, for a reason that would else name inputs that nobody finds;
@@ -46,9 +46,12 @@ class Fixed:
 
 
 def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[Warned]]:
-    """Which tensors are to be varied, because they are the same in two draws, and what to warn of:
-    a task may seed its own. Whole numbers are where nothing else is new in a call. None are that
-    ``run``, the reference, does not take others of: indices, or tables of probabilities."""
+    """Which tensors to vary, because they are the same in two draws (a task may set its own seed),
+    and warnings.
+
+    Integers are varied only where nothing else in a call is new. Tensors of which ``run``, the
+    reference, accepts no other values stay, as indices and tables of probabilities.
+    """
     given = draw(0)
     pairs = list(zip(leaves(given), leaves(draw(1)), strict=True))
     is_same = [a.numel() > 0 and torch.equal(a, b) for a, b in pairs]
@@ -82,8 +85,8 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[Warned]]:
 
 
 def _some(fixed: list[bool], is_taken: Callable[[Fixed], bool]) -> Fixed:
-    """As many of what is ``fixed`` as the reference takes varied beside one another: what bears no
-    change must keep no other from it."""
+    """As many ``fixed`` tensors as the reference accepts varied together: one that must not change
+    keeps no other from changing."""
     chosen: list[int] = []
     waiting = halves([place for place, one in enumerate(fixed) if one])
     for _ in range(MOST_TRIES):
@@ -99,7 +102,8 @@ def _some(fixed: list[bool], is_taken: Callable[[Fixed], bool]) -> Fixed:
 
 
 def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
-    """Whether nothing fails with them, and nothing that was finite is not."""
+    """Whether the reference does not fail with ``changed`` arguments, and finite results stay
+    so."""
     try:
         return all_finite(run(changed)) or not all_finite(run(instead_of))
     except FAILURES:
@@ -107,9 +111,9 @@ def takes(run: Run, changed: list[Any], *, instead_of: list[Any]) -> bool:
 
 
 def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
-    """``arguments`` with those that are fixed changed by VARIED at most, in another order; masks
-    and what has infinities keep theirs, and what has zeros nearly everywhere. Whole numbers are
-    drawn anew from their own."""
+    """``arguments`` with fixed tensors changed by at most VARIED, and shuffled where ``fixed`` says
+    so. Masks and tensors with infinities or many zeros are not shuffled; integers are drawn anew
+    from their own numbers."""
     rows = iter(fixed.which)
 
     def change(x: torch.Tensor) -> torch.Tensor:
@@ -130,8 +134,8 @@ def renew(arguments: list[Any], fixed: Fixed, seed: int) -> list[Any]:
 
 
 def _has_no_places(x: torch.Tensor) -> bool:
-    """Whether nothing in it has a place of its own, as what hides, and the zeros of a filter or a
-    triangle. Those are none that are few, or a whole slice, as padding."""
+    """Whether it may be shuffled: it holds no mask, and no zeros with a meaning, as those of a
+    filter or a triangle. A few zeros, or whole slices of them, as padding, do not count."""
     if x.dim() == 0 or is_mask(x) or not bool(x.isfinite().all()):
         return False
     zeros = (x == 0).movedim(x.shape.index(max(x.shape)), 0)
@@ -145,15 +149,15 @@ def _has_no_places(x: torch.Tensor) -> bool:
 
 
 def _shuffled(x: torch.Tensor, seed: int) -> torch.Tensor:
-    """``x`` with what lies along its longest axis in another order: tensors of one length, as
-    points and their values, in the same one."""
+    """``x`` with the slices along its longest axis shuffled: tensors of one length, as points and
+    their values, get the same order."""
     draw = torch.Generator(x.device).manual_seed(seed)
     order = torch.randperm(max(x.shape), generator=draw, device=x.device)
     return x.index_select(x.shape.index(max(x.shape)), order)
 
 
 def same_integers(one: list[Any], other: list[Any]) -> list[bool]:
-    """Which integers and masks are the same in two draws: a candidate could have them by heart."""
+    """By tensor, whether it holds integers or a mask that are the same in two draws."""
     pairs = zip(leaves(one), leaves(other), strict=True)
     asked = [((is_whole(a) and a.numel() > 0) or is_mask(a), a, b) for a, b in pairs]
     return [is_one and torch.equal(a, b) for is_one, a, b in asked]

@@ -55,9 +55,9 @@ class Collision:
     """Some of an argument's elements, and the numbers that they should become."""
 
     place: int
-    """Of the argument among all tensors."""
+    """The argument's place among all tensors."""
     at: torch.Tensor
-    """Of the elements, in its memory."""
+    """The places of the elements, in its memory."""
     numbers: torch.Tensor
 
 
@@ -217,7 +217,7 @@ class _Watched(TorchDispatchMode):
 
 
 def _indices(name: str, args: Any) -> list[Any]:
-    """What an operator of ATen is given to add up or to write by."""
+    """The tensors by which an operator of ATen adds up or writes."""
     return list(args[1]) if name == "index_put" else [args[2]]
 
 

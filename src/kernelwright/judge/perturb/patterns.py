@@ -1,9 +1,9 @@
-"""What of a tensor's values belongs to the task: order, symmetry, triangles of zeros, masks, rows
-of two halves, rows that sum to one or are of length one, columns of whole numbers, views.
+"""Patterns in a tensor's values: order, symmetry, triangles of zeros, masks, rows of two equal
+halves, rows that sum to one or have length one, columns of integers, views.
 
 A kernel may rely on these, as on shapes. They are read off the task's own inputs and kept whenever
-the judge changes them. What few numbers have by chance, as three in order, they have not in another
-draw, and nobody who relies on it gets through that one.
+the judge changes them. A pattern that few numbers have by chance, as three in order, is gone in
+another draw, and a kernel that relies on it fails there.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import torch
 from kernelwright.judge.machine.layout import is_folded
 
 SHORTEST = 8
-"""Of a row, and of a matrix's side, that tells what it has from chance: one row of so many in
-40,000 is sorted by luck."""
+"""Length of a row, or of a matrix's side, from which a pattern is hardly chance: one in 40,000 rows
+of this length is sorted by luck."""
 FEWEST_PAIRS = SHORTEST * (SHORTEST - 1) // 2
-"""Of numbers on both sides of diagonals that are not square, of all matrices together."""
+"""Numbers beyond the diagonals of all matrices together, from which a triangle is hardly chance in
+matrices that are not square."""
 ONE = 1e-5
-"""How near the sum or the length of a row is to it; or as near as its type's numbers lie there."""
+"""Largest distance of a row's sum, or length, from one; at least the type's own resolution."""
 MOST_LINES = 4
-"""Of tuples: edges have two, boxes four."""
+"""Longest tuple: edges have two numbers, boxes four."""
 SAME_ULP = 16.0
-"""Of a matrix' largest number: by so much numbers across a diagonal may differ as rounding."""
+"""Largest difference across the diagonal of a symmetric matrix, in ulp of its largest number."""
 TURNED, TURNED_SHARE = 16, 0.1
-"""Of a mask's numbers, one time few enough that whoever looks at one in a thousand sees none of
-them, another time so many that a mean shows it."""
+"""How many numbers of a mask are flipped, by turns: so few that a sample of one in a thousand shows
+none, or such a share that a mean shows it."""
 
 
 def kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
@@ -68,7 +69,7 @@ def _kept(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
 
 
 def in_order(x: torch.Tensor) -> bool:
-    """Whether every row is sorted: boundaries, offsets, ends of intervals."""
+    """Whether every row is sorted, as boundaries and offsets are."""
     if x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0 or x.is_complex():
         return False
     first = x[(0,) * (x.dim() - 1)]
@@ -78,8 +79,8 @@ def in_order(x: torch.Tensor) -> bool:
 
 
 def falls(x: torch.Tensor) -> bool:
-    """Whether every row is sorted the other way round, as where likely words come first, or what
-    is beyond a length is masked."""
+    """Whether every row is sorted in descending order, as where likely words come first, or what is
+    beyond a length is masked."""
     if x.dim() == 0 or x.numel() == 0 or x.is_complex():
         return False
     first = x[(0,) * (x.dim() - 1)]  # it tells nearly all, and is little to look at
@@ -87,8 +88,7 @@ def falls(x: torch.Tensor) -> bool:
 
 
 def lines_of(x: torch.Tensor) -> torch.Tensor | None:
-    """The numbers next to one another in a few long lines, as columns of a table, or the two rows
-    of a graph's edges: tuples. None where there are no such lines.
+    """A table's rows, or a graph's edges, as tuples; None for tensors of another form.
 
     Shapes:
         x: (n, k) or (k, n) with k from 2 to MOST_LINES; the tuples (n, k).
@@ -99,12 +99,12 @@ def lines_of(x: torch.Tensor) -> torch.Tensor | None:
 
 
 def across(x: torch.Tensor, tuples: torch.Tensor) -> torch.Tensor:
-    """Tuples as they lie in ``x``."""
+    """Tuples in the layout of ``x``."""
     return tuples if tuples.shape == x.shape else tuples.mT
 
 
 def _line_in_order(x: torch.Tensor) -> int | None:
-    """The first of a few long lines that is in order, as times of events, where not all are."""
+    """The first column of tuples that is sorted, as the times of events; None if there is none."""
     tuples = None if x.is_complex() else lines_of(x)
     if tuples is None:
         return None
@@ -113,17 +113,17 @@ def _line_in_order(x: torch.Tensor) -> int | None:
 
 
 def sums_to_one(x: torch.Tensor) -> bool:
-    """Whether all rows are shares of a whole, as probabilities."""
+    """Whether all rows are probabilities."""
     return _are_one(x, lambda rows: rows.sum(-1).where((rows >= 0).all(-1), 0.0))
 
 
 def has_unit_rows(x: torch.Tensor) -> bool:
-    """Whether all rows are of length one, as directions."""
+    """Whether all rows have length one, as directions."""
     return _are_one(x, lambda rows: rows.norm(dim=-1))
 
 
 def _are_one(x: torch.Tensor, size: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-    """Whether all rows are of size one; the first tells nearly all."""
+    """Whether all rows have size one; the first row tells for nearly all tensors."""
     if not x.is_floating_point() or x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0:
         return False
     room = max(ONE, torch.finfo(x.dtype).eps)
@@ -134,8 +134,8 @@ def _are_one(x: torch.Tensor, size: Callable[[torch.Tensor], torch.Tensor]) -> b
 def with_whole_columns(
     x: torch.Tensor, changed: torch.Tensor, draw: torch.Generator | None = None
 ) -> torch.Tensor:
-    """``changed`` with the columns of whole numbers that ``x`` has beside others, as numbers of
-    images beside boxes: with their own, in another order where one is to be drawn."""
+    """``changed`` with the integer columns that ``x`` has beside others, as an image's number
+    beside a box; shuffled where a generator is given."""
     columns = _whole_columns(x)
     others = (in_order, is_symmetric, is_lower, is_upper, sums_to_one, has_unit_rows)
     if not columns.numel() or any(holds(x) for holds in others):
@@ -150,8 +150,8 @@ def with_whole_columns(
 
 
 def _whole_columns(x: torch.Tensor) -> torch.Tensor:
-    """Which columns hold whole numbers, not all zeros, in so many rows that this is no chance,
-    beside others that do not."""
+    """The columns of integers, not all zero, beside other columns, in enough rows not to be
+    chance."""
     none = torch.empty(0, dtype=torch.long)
     if (
         not x.is_floating_point()
@@ -172,18 +172,18 @@ def _whole_columns(x: torch.Tensor) -> torch.Tensor:
 
 
 def comes_twice(x: torch.Tensor) -> bool:
-    """Whether each row is a half that follows itself, as cosines of rotary positions do."""
+    """Whether each row is a half and its copy, as cosines of rotary positions."""
     half = x.shape[-1] // 2 if x.dim() else 0
     return _is_copy(x, x[..., :half], x[..., half:]) if half else False
 
 
 def comes_in_pairs(x: torch.Tensor) -> bool:
-    """Whether each number of a row is followed by itself, likewise."""
+    """Whether each second number of a row repeats the one before it, likewise."""
     return _is_copy(x, x[..., ::2], x[..., 1::2]) if x.dim() else False
 
 
 def _is_copy(x: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Whether the halves of long rows, or of many, are the same, and not all of one number."""
+    """Whether the halves of long rows, or of many rows, are equal, and not constant."""
     if not x.is_floating_point() or one.shape != two.shape or not _are_many(one):
         return False
     first = (0,) * (x.dim() - 1)  # which tells nearly all tensors, and is little to look at
@@ -193,14 +193,14 @@ def _is_copy(x: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 def _twice(x: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    """``changed`` with what comes twice in rows of ``x`` twice in its own."""
+    """``changed`` with the repetitions that the rows of ``x`` have."""
     if comes_twice(x):
         return torch.cat((changed[..., : x.shape[-1] // 2],) * 2, -1)
     return changed[..., ::2].repeat_interleave(2, -1) if comes_in_pairs(x) else changed
 
 
 def is_symmetric(x: torch.Tensor) -> bool:
-    """Whether all matrices are their own transposes but for rounding, and not of one number."""
+    """Whether all matrices equal their transposes but for rounding, and are not constant."""
     if not _is_matrix(x) or x.shape[-1] != x.shape[-2]:
         return False
     first = x[(0,) * (x.dim() - 2)]
@@ -219,7 +219,7 @@ def _are_the_same(x: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def is_lower(x: torch.Tensor) -> bool:
-    """Whether all above the diagonals is zero, and not all below them and on them."""
+    """Whether all numbers above the diagonals are zero, and not all others."""
     if not _is_matrix(x):
         return False
     first = x[(0,) * (x.dim() - 2)]
@@ -229,12 +229,12 @@ def is_lower(x: torch.Tensor) -> bool:
 
 
 def is_upper(x: torch.Tensor) -> bool:
-    """Whether all below the diagonals is zero, and not all above them and on them."""
+    """Whether all numbers below the diagonals are zero, and not all others."""
     return _is_matrix(x) and is_lower(x.mT)
 
 
 def is_mask(x: torch.Tensor) -> bool:
-    """Whether it holds two numbers only: zeros and ones, or what hides and what does not."""
+    """Whether a floating-point tensor holds only two numbers, as a mask does."""
     if not x.is_floating_point() or x.numel() < SHORTEST or overlaps(x):
         return False
     for part in (x[(0,) * (x.dim() - 1)], x):  # the first row tells nearly all
@@ -245,7 +245,7 @@ def is_mask(x: torch.Tensor) -> bool:
 
 
 def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """A mask with some of its numbers turned into the other one, and its patterns."""
+    """A mask with some of its numbers flipped, and its patterns."""
     low, high = torch.aminmax(x)
     share = TURNED_SHARE if draw.initial_seed() % 2 else TURNED / x.numel()
     is_turned = torch.rand(x.shape, generator=draw, device=x.device) < share
@@ -253,7 +253,7 @@ def turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
 
 
 def _is_matrix(x: torch.Tensor) -> bool:
-    """Whether there are square matrices, or others with enough beyond their diagonals."""
+    """Whether there are square matrices, or others with enough numbers beyond their diagonals."""
     if x.dim() < 2 or x.numel() == 0 or min(x.shape[-2:]) < 2:
         return False
     if x.shape[-1] == x.shape[-2]:
@@ -264,7 +264,7 @@ def _is_matrix(x: torch.Tensor) -> bool:
 
 
 def _are_many(rows: torch.Tensor) -> bool:
-    """Whether there are numbers enough to tell what rows have alike from chance."""
+    """Whether there are enough numbers to tell a common pattern of rows from chance."""
     length = rows.shape[-1]
     return length >= SHORTEST or (length > 1 and rows.numel() >= SHORTEST**2)
 

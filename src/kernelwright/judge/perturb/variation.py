@@ -46,8 +46,8 @@ Perturb = Callable[[Source], list[Any]]
 
 
 class Variation:
-    """What a perturbation finds out about one reference, once: which changes it accepts. A tensor
-    that must not change keeps no other tensor from changing."""
+    """Finds out once which changes one reference accepts. A tensor that must not change keeps no
+    other tensor from changing."""
 
     def __init__(self, accepts: Accepts, run: Run) -> None:
         self.accepts, self.run = accepts, run
@@ -67,7 +67,7 @@ class Variation:
         return perturb(Source(own, seed, again, list(fixed_integers), self, perturb))
 
     def once(self, key: Hashable, find: Callable[[], Any]) -> Any:
-        """What ``find`` found in the first draw."""
+        """The result of ``find`` in the first draw."""
         if key not in self._known:
             self._known[key] = find()
         return self._known[key]

@@ -116,7 +116,7 @@ def _terms(
     results: list[torch.Tensor],
     n_changed: int,
 ) -> Terms:
-    """Of how many terms each result may be the sum."""
+    """How many terms each result may be the sum of."""
     inputs = leaves([arguments, list(forward.state(USUAL).values())])
     n_added = [*seen.n_added, *[seen.most_added] * n_changed]
     return count_terms(inputs, results, seen.flops, n_added, is_known=seen.is_known)

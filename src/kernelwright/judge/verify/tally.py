@@ -18,7 +18,7 @@ class Tally:
     worst: Agreement = field(default_factory=Agreement)
     reference_error: float = 0.0
     names: list[str] = field(default_factory=list)
-    """Of the inputs on which outputs were compared."""
+    """The names of the inputs on which outputs were compared."""
     warnings: list[Warned] = field(default_factory=list)
     warned: set[Check] = field(default_factory=set)
     """Checks on which the candidate differs, with a warning."""
