@@ -25,7 +25,7 @@ def check(*, is_fixed: bool = False) -> Verification:
 @pytest.mark.parametrize(
     "code", [ReasonCode.OUTPUT_SHAPE, ReasonCode.OUTPUT_DTYPE, ReasonCode.RAISED]
 )
-def test_a_result_of_another_shape_is_excused_where_another_value_is(code):
+def test_a_wrong_shape_is_a_warning_where_a_wrong_value_is(code):
     def turn(*_, take):
         raise Refused(code, "the output has shape [3] instead of [4]")
 

@@ -15,7 +15,7 @@ from kernelwright.judge.reference.nudges import (
 from kernelwright.judge.reference.widened import run_in_float64
 
 
-def test_two_inputs_part_ways():
+def test_two_equal_inputs_move_differently():
     """Moved alike they would leave their quotient, and a quantiser's borders, where they were."""
     generator = torch.Generator().manual_seed(0)
     scale = torch.rand(64, 64, generator=generator) + 0.5
@@ -77,7 +77,7 @@ def test_what_hides_does_not_tell_how_large_numbers_are():
     assert 0 < float(moved[:, :20].abs().max()) < 1e-5
 
 
-def test_what_is_exact_is_not_moved():
+def test_exact_tensors_do_not_move():
     """A task compares it with numbers, which it would no longer be equal to."""
     x, labels = torch.randn(64, 8), torch.randint(0, 10, (64, 8)).float()
     signs = torch.randint(0, 2, (64, 8)) * 2.0 - 1

@@ -22,13 +22,13 @@ def _nothing(given: list[Any]) -> list[torch.Tensor]:
     return []
 
 
-def test_an_argument_that_does_not_bear_a_distribution_hides_no_other_from_it():
+def test_an_argument_that_must_not_change_keeps_no_other_from_changing():
     own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
     x, p = perturbed(own, "negated", 7, accepts=_is_positive)
     assert torch.equal(x, -own[0]) and p is own[1]
 
 
-def test_where_one_argument_takes_no_outliers_the_others_get_them():
+def test_other_arguments_get_outliers_if_one_accepts_none():
     own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
     variation = Variation(_is_positive, _nothing)
     for seed in (6, 7):  # each is the larger in its turn
@@ -37,7 +37,7 @@ def test_where_one_argument_takes_no_outliers_the_others_get_them():
         assert 0 < int((p != own[1]).sum()) <= 8
 
 
-def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_to_choose():
+def test_accepted_changes_are_found_once_and_only_if_there_is_a_choice():
     runs: list[Any] = []
     variation = Variation(lambda changed, own: not runs.append(changed), _nothing)
     own = [torch.rand(8, 8), torch.rand(8, 8)]
@@ -51,7 +51,7 @@ def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_t
     ("least", "most", "size"),
     [(-1, 1, 1.0), (0, 1e4, 300), (-40, 40, 30), (-0.45, 0.45, 0.44)],
 )
-def test_where_nothing_huge_is_taken_inputs_are_as_large_as_they_may_be(least, most, size):
+def test_huge_inputs_are_as_large_as_the_reference_accepts(least, most, size):
     """An arc cosine gave NaN, so kernels that were right in the task's own range alone passed."""
     own = [torch.linspace(0 if least == 0 else -0.4, 0.4, 64).view(4, 16)]
 
@@ -62,13 +62,13 @@ def test_where_nothing_huge_is_taken_inputs_are_as_large_as_they_may_be(least, m
     assert float(x.max()) == pytest.approx(size)
 
 
-def test_outliers_are_as_large_as_they_may_be():
+def test_outliers_are_as_large_as_the_reference_accepts():
     own = [torch.rand(64, 64) * 0.8 - 0.4]
     (x,) = perturbed(own, "outliers", 7, accepts=lambda x, own: float(x[0].abs().max()) <= 1)
     assert 0.5 < float(x.abs().max()) <= 1 and 0 < int((x != own[0]).sum()) <= 8
 
 
-def test_positions_get_larger_steps_where_the_reference_takes_them_and_else_another_order():
+def test_positions_get_larger_steps_if_the_reference_accepts_them_or_another_order():
     positions = torch.arange(64)
     for most in (200, 63):
         (found,) = perturbed(
@@ -91,7 +91,7 @@ PRICES = {
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("function", PRICES.values(), ids=PRICES)
-def test_what_is_no_number_with_the_other_sign_keeps_its_own(name, function):
+def test_arguments_keep_their_sign_if_the_other_gives_nan(name, function):
     own = [torch.rand(64, 4) + 0.1, torch.rand(64, 4) + 0.1]
     x, y = perturbed(own, name, 7, run=lambda given: function(*given))
     assert bool((x >= 0).all()) and (name == "negated" or not torch.equal(x, own[0]))
@@ -99,7 +99,7 @@ def test_what_is_no_number_with_the_other_sign_keeps_its_own(name, function):
         assert torch.equal(y, -own[1])
 
 
-def test_signs_are_kept_neither_where_results_are_numbers_nor_of_what_has_both():
+def test_signs_flip_if_results_stay_numbers_or_the_argument_has_both():
     positive, both = torch.rand(64, 4) + 0.1, torch.randn(64, 4)
     functions = (torch.relu, lambda x: x.abs().log(), lambda x: (x * x).sqrt(), _nothing)
     for function in functions:
@@ -109,7 +109,7 @@ def test_signs_are_kept_neither_where_results_are_numbers_nor_of_what_has_both()
     assert find_signs([both, -positive], lambda given: [(-given[1]).sqrt()]) == {(1, None): -1}
 
 
-def test_a_sign_without_which_the_reference_fails_is_kept():
+def test_arguments_keep_their_sign_if_the_reference_fails_on_the_other():
     def price(given):
         if bool((given[0] <= 0).any()):
             raise ValueError("prices are positive")
@@ -120,7 +120,7 @@ def test_a_sign_without_which_the_reference_fails_is_kept():
     assert bool((x > 0).all())
 
 
-def test_columns_keep_their_signs_as_the_widths_of_boxes():
+def test_columns_keep_their_signs_independently():
     boxes = torch.cat([torch.randn(64, 2), torch.rand(64, 2) + 0.1], -1)
     (x,) = perturbed([boxes], "negated", 7, run=lambda given: [given[0][:, 2:].log()])
     assert bool((x[:, 2:] > 0).all()) and torch.equal(x[:, :2], -boxes[:, :2])

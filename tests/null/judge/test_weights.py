@@ -31,7 +31,7 @@ def test_filters_and_boundaries_that_need_no_gradient_stay():
     assert all(bool((getattr(twin, n) != getattr(module, n)).any()) for n in ("scale", "drawn"))
 
 
-def test_of_a_module_that_was_frozen_to_be_run_only_filters_of_few_numbers_stay():
+def test_a_frozen_module_keeps_only_filters_of_few_distinct_values():
     def made():
         torch.manual_seed(7)  # as weights that come from a file
         module = torch.nn.Conv2d(1, 2, 3, bias=False)

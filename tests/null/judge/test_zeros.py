@@ -33,14 +33,14 @@ SIGNED = X - 3.5
         (lambda: torch.nn.functional.normalize(X), False),
     ],
 )
-def test_those_that_no_input_is_are_asked_for(call, is_heard):
+def test_comparisons_with_zero_are_noticed_if_no_input_is_zero(call, is_heard):
     with AskingForZeros() as asking:
         call()
     assert asking.is_heard is is_heard
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_slices_of_zeros_are_a_matter_for_a_warning_unless_they_are_asked_for(is_asked):
+def test_differences_on_zero_slices_are_warnings_unless_the_reference_asks_for_zeros(is_asked):
     own = [torch.zeros(4, 8)]
     expected = expect(own, [own[0].double()], [0.0])
     expected = replace(expected, is_conditioned=True, is_explained=True, jumps=[torch.zeros(4, 8)])
