@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.children.loading import load_weights
+from kernelwright.judge.sandbox.weights import load_weights
 from kernelwright.loaders import open_reference
 
 LOST_BITS = 3

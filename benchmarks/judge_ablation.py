@@ -91,8 +91,8 @@ class Examination:
 
     def _start(self) -> bool:
         """A child with the candidate; False where it cannot be made, which is a refusal too."""
-        prepared = self._prepared = self._judge._admit(self._case.candidate, timed=False)
-        self._judge._prepare(prepared)
+        prepared = self._prepared = self._judge._builder.submit(self._case.candidate, timed=False)
+        self._judge._builder.build(prepared)
         if prepared.error is not None:
             refused = prepared.error
             status = refused.status if isinstance(refused, Refused) else type(refused).__name__
@@ -107,16 +107,16 @@ class Examination:
         self._prepared.close()
 
     def _once(self, draw: Draw) -> Any:
-        return self._check.run(draw, self._judge.stopwatch.turn)
+        return self._check.run(draw, self._judge.stopwatch.checked_call)
 
     def _visit(self, other: Any) -> None:
-        self._check.visit(other, self._judge.stopwatch.turn)
+        self._check.visit(other, self._judge.stopwatch.checked_call)
 
     def _come_home(self) -> None:
-        self._check.come_home(self._judge.stopwatch.turn)
+        self._check.come_home(self._judge.stopwatch.checked_call)
 
     def _repeat(self, passed: dict[Draw, Any]) -> None:
-        self._check.runner.unpoison()
+        self._check.runner.end_filling()
         self._check.repeat(passed, limit_s=self._judge.stopwatch.limit_s)
 
     def _finish(self) -> None:
@@ -128,7 +128,7 @@ class Examination:
             return None
         self._allowance, warnings = "", len(self._check.tally.warnings)
         try:
-            with memory_apart(), self._check.runner.beside(self._judge.turns):
+            with memory_apart(), self._judge.machine.device_lock.shared(self._check.runner):
                 found = act()
         except Refused as refused:
             self._note(name, str(refused.status), str(refused))
@@ -163,7 +163,7 @@ def _name_of(draw: Draw) -> str:
 
 
 def examine_task(
-    job: Job, device: str, *, nursery: Nursery, on_step: Callable[[Any], None]
+    job: Job, device: str, *, fork_server: SharedForkServer, on_step: Callable[[Any], None]
 ) -> None:
     """Judge the cases of one task; each is one step."""
     switches, current = Switches(), []
@@ -175,7 +175,7 @@ def examine_task(
         _tell_of(name, current)
     threads = job.cases[0].threads or N_THREADS
     settings = Settings(device=device, threads=threads)
-    how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
+    how = {"device": Device.parse(device), "settings": settings, "fork_server": fork_server}
     with Judge(job.cases[0].load_task(), **how) as judge:
         for case in job.cases:
             examination = Examination(judge, case)

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.machine.layout import leaves
+from kernelwright.judge.sandbox.layout import leaves
 
 JUDGE = "kernelwright.judge"
 

@@ -19,7 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.evaluation import CONFIDENCE, median_ratio
-from kernelwright.judge.timing.rounds import LOOKS, MAX_ROUNDS, MIN_ROUNDS, TIGHT, half_width
+from kernelwright.judge.timing.stopping_rule import (
+    CHECKPOINTS,
+    MAX_ROUNDS,
+    MIN_ROUNDS,
+    TIGHT,
+    half_width,
+)
 
 COUNTS = (6, 7, 10, 14, 20, 40, 80)
 NOISE = (0.015, 0.02, 0.025, 0.03, 0.035, 0.05)
@@ -57,7 +63,7 @@ def bootstrap_ranks(n: int) -> tuple[int, int]:
     return low, high
 
 
-def share_held(looks: Collection[int], noise: float, runs: int) -> float:
+def share_held(checkpoints: Collection[int], noise: float, runs: int) -> float:
     """The share of kernels measured against themselves whose last interval holds 1."""
     draw, hits = random.Random(1), 0
     for _ in range(runs):
@@ -65,7 +71,7 @@ def share_held(looks: Collection[int], noise: float, runs: int) -> float:
         while len(ratios) < MAX_ROUNDS:
             ratios.append(draw.lognormvariate(0, noise) / draw.lognormvariate(0, noise))
             n = len(ratios)
-            if n >= MIN_ROUNDS and n in looks and half_width(median_ratio(ratios)) < TIGHT:
+            if n >= MIN_ROUNDS and n in checkpoints and half_width(median_ratio(ratios)) < TIGHT:
                 break
         interval = median_ratio(ratios)
         hits += interval.low <= 1 <= interval.high
@@ -81,9 +87,10 @@ def main() -> None:
     for n in COUNTS:
         chances = (held(*ranks(n), n), held(*bootstrap_ranks(n), n))
         by_count.add_row(str(n), *(f"{chance:.3f}" for chance in chances))
-    by_noise = Table("noise", "looked at after the judge's rounds", "after every round")
+    by_noise = Table("noise", "inspected after the judge's rounds", "after every round")
     for noise in NOISE:
-        shares = (share_held(looks, noise, runs) for looks in (LOOKS, range(MAX_ROUNDS)))
+        rules = (CHECKPOINTS, range(MAX_ROUNDS))
+        shares = (share_held(checkpoints, noise, runs) for checkpoints in rules)
         by_noise.add_row(f"{noise:.1%}", *(f"{share:.3f}" for share in shares))
     console.print(by_count, by_noise)
 

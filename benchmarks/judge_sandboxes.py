@@ -23,8 +23,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation.sandbox import SYSTEM, visible_folders
+from kernelwright.judge.sandbox.child import CallOptions
+from kernelwright.judge.sandbox.fork_server import ForkServer
+from kernelwright.judge.sandbox.isolation import SYSTEM, visible_folders
+from kernelwright.judge.sandbox.program import Program
 
 PROBE = """
 import ctypes, json, os, resource, socket
@@ -80,21 +82,21 @@ SECRET = "/var/tmp/kernelwright-canary"
 
 def ours(probe: str) -> tuple[dict[str, Any], float]:
     """The judge's child, forked from a warm process; the seconds are those of a fork."""
-    zygote = Zygote({}, threads=1)
+    server = ForkServer({}, threads=1)
     try:
-        zygote.wait_ready()
+        server.wait_ready()
         start_s = time.monotonic()
-        child = zygote.fork()
+        child = server.fork()
         spent_s = time.monotonic() - start_s
-        program = {"source": probe + AS_CANDIDATE, "entry": "ModelNew", "seed": 0}
-        child.request("build", initial=pickle.dumps([]), weights={}, setting={}, **program)
+        program = Program(probe + AS_CANDIDATE, "ModelNew", pickle.dumps([]), seed=0)
+        child.request("build", weights={}, program=program)
         child.request("prepare", arguments=[])
         child.stop()
-        reply = child.call(timeout_s=20).reply
+        reply = child.call(CallOptions(20)).reply
         child.close()
         return json.loads(reply["error"]["message"]), spent_s
     finally:
-        zygote.close()
+        server.close()
 
 
 def bubblewrap(probe: str) -> tuple[dict[str, Any], float]:

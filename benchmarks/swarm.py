@@ -41,7 +41,7 @@ from kernelwright.core import plugins
 from kernelwright.core.device import Device
 from kernelwright.core.errors import ProposerError, TaskError
 from kernelwright.core.settings import Settings, parse_budget, parse_seconds
-from kernelwright.judge import Nursery, WarmProgram
+from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.proposers.swarm.bandit import GENERATES
 from kernelwright.proposers.swarm.context import DEFAULT, PARTS
 from kernelwright.search import loop
@@ -103,7 +103,9 @@ def is_timed(dialect: str, device: str) -> bool:
     return known is None or known.is_timed(Device.parse(device))
 
 
-def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict[str, Any]:
+def measure(
+    cell: Cell, settings: Settings, out: Path, fork_server: SharedForkServer
+) -> dict[str, Any]:
     """One cell: what was asked, judged and found.
 
     Raises:
@@ -116,7 +118,10 @@ def measure(cell: Cell, settings: Settings, out: Path, nursery: Nursery) -> dict
     result, silence = None, None
     try:
         result = loop.optimize(
-            entry.task, settings=replace(settings, **told), on_progress=_show, nursery=nursery
+            entry.task,
+            settings=replace(settings, **told),
+            on_progress=_show,
+            fork_server=fork_server,
         )
     except ProposerError as error:
         silence = error
@@ -279,7 +284,7 @@ def main(
         if len({column.name for column in chosen}) < len(chosen):
             raise click.UsageError("two models have one name: give each server's its own")
         broken: set[str] = set()
-        nursery = stack.enter_context(WarmProgram())
+        fork_server = stack.enter_context(SharedForkServerProcess())
         told = Settings(proposers=("swarm",), prices=prices, device=device, out=str(out),
                         timed=not untimed, **parse_budget(budget))  # fmt: skip
         for dialect in () if is_table else dialects or ("",):
@@ -297,7 +302,7 @@ def main(
                         continue
                     click.echo(f"{cell.entry.name} {dialect}: {cell.column.name}", err=True)
                     try:
-                        row = measure(cell, limited, out, nursery)
+                        row = measure(cell, limited, out, fork_server)
                     except TaskError as error:
                         broken.add(cell.entry.name)
                         click.echo(str(error), err=True)

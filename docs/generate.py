@@ -11,7 +11,6 @@ import enum
 import inspect
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -19,9 +18,10 @@ from typing import Any
 
 import click
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 import kernelwright as kw
-from kernelwright.archive import Archive
+from kernelwright.archive.tables import METADATA
 from kernelwright.cli import main
 from kernelwright.core.outcome import ReasonCode, WarningCode
 from kernelwright.core.settings import Settings
@@ -256,16 +256,11 @@ def _default(value: Any) -> str:
 
 
 def archive() -> str:
-    """The tables of a new archive, as the database reports them."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "archive.sqlite")
-        Archive(path).close()
-        metadata = sa.MetaData()
-        metadata.reflect(sa.create_engine(f"sqlite:///{path}"))
-    metadata.remove(metadata.tables["alembic_version"])
-    if metadata.tables.keys() != TABLES.keys():
-        raise ValueError(f"say what a row is of {metadata.tables.keys() ^ TABLES.keys()}")
-    return ARCHIVE + "".join(_table(metadata.tables[name]) for name in TABLES)
+    """The tables of the archive, as its schema declares them."""
+    declared = METADATA.tables
+    if declared.keys() != TABLES.keys():
+        raise ValueError(f"say what a row is of {declared.keys() ^ TABLES.keys()}")
+    return ARCHIVE + "".join(_table(declared[name]) for name in TABLES)
 
 
 def _table(table: sa.Table) -> str:
@@ -274,7 +269,8 @@ def _table(table: sa.Table) -> str:
         notes = ["key"] if column.primary_key else []
         notes += [f"refers to `{key.target_fullname}`" for key in column.foreign_keys]
         notes += ["may be null"] if column.nullable and not column.primary_key else []
-        rows.append(_row(f"`{column.name}`", str(column.type).lower(), ", ".join(notes)))
+        kind = column.type.compile(dialect=sqlite.dialect()).lower()
+        rows.append(_row(f"`{column.name}`", kind, ", ".join(notes)))
     head = (
         f"\n## {table.name}\n\n{TABLES[table.name]}\n\n| column | type | notes |\n|---|---|---|\n"
     )

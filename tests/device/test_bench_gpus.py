@@ -18,7 +18,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge.devices.backend import backend_of
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.slots import worker_slots
 
@@ -30,7 +30,7 @@ pytestmark = [
 
 def test_each_of_two_worker_slots_has_a_gpu_and_cores_of_its_own():
     one, other = worker_slots("cuda", gpus="2", jobs=2)
-    units = [place_of(resolve(Device("cuda", index=n))).unit for n in range(2)]
+    units = [backend_of(resolve(Device("cuda", index=n))).unit for n in range(2)]
     assert [one.gpu, other.gpu] == units and one.gpu != other.gpu
     assert not set(one.cores) & set(other.cores)
 

@@ -19,8 +19,8 @@ from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.children import children
-from kernelwright.judge.children.turns import Turns
+from kernelwright.judge.sandbox import runner_factory
+from kernelwright.judge.scheduling.device_lock import DeviceLock
 
 pytestmark = [
     pytest.mark.gpu,
@@ -129,11 +129,12 @@ def judged(judge, name, one, **how):
 @contextlib.contextmanager
 def somebody_measures(judge, every_s):
     """Another judge wants the device for itself, again and again."""
-    other, is_over = Turns(judge.place.unit, judge.place.is_idle), threading.Event()
+    backend, is_over = judge.machine.backend, threading.Event()
+    other = DeviceLock(backend.unit, backend.is_idle)
 
     def measure():
         while not is_over.is_set():
-            with other.alone():
+            with other.exclusive():
                 pass
             time.sleep(every_s)
 
@@ -163,7 +164,7 @@ def test_a_triton_kernel_passes_and_is_timed(judge):
 def test_it_works_where_namespaces_are_refused(monkeypatch):
     # As in most containers: Landlock stands in, and CUDA writes to /proc when it starts.
     refused = frozenset({"processes", "network", "filesystem"})
-    monkeypatch.setattr(children, "REFUSALS", (refused,))
+    monkeypatch.setattr(runner_factory, "REFUSALS", (refused,))
     task, settings = Task("linear_relu", "builtin", REFERENCE), Settings(device="cuda")
     with Judge(task, device=Device.parse("cuda"), settings=settings) as one:
         evaluation = judged(one, "no namespaces", candidate("return self.right(x)"))

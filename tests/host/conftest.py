@@ -2,18 +2,19 @@
 
 import pytest
 
-from kernelwright.judge import WarmProgram, baselines
+from kernelwright.judge import SharedForkServerProcess
+from kernelwright.judge.baselines import library_settings
 
 
 @pytest.fixture(scope="session")
-def nursery():
+def fork_server():
     """The process that most judges' children come from, as those of a suite do."""
-    with WarmProgram() as one:
+    with SharedForkServerProcess() as one:
         yield one
 
 
 @pytest.fixture
 def few_settings(monkeypatch):
     """Two settings of the library, one of them compiled: they are sooner ready than all."""
-    two = [s for s in baselines.settings("cpu", "") if s.name in ("eager", "compile")]
-    monkeypatch.setattr(baselines, "settings", lambda *_: two)
+    two = [s for s in library_settings.settings_of("cpu", "") if s.name in ("eager", "compile")]
+    monkeypatch.setattr(library_settings, "settings_of", lambda *_: two)

@@ -16,7 +16,7 @@ from kernelwright.workers.in_process import Ending, in_process
 LONG_S = 60.0
 
 
-class NoNursery:
+class NoForkServer:
     """A stand-in for the judge's fork server, which is not needed here."""
 
     def branch(self):
@@ -26,33 +26,33 @@ class NoNursery:
         pass
 
 
-def give(value, *, nursery):
+def give(value, *, fork_server):
     return value
 
 
-def refuse(*, nursery):
+def refuse(*, fork_server):
     raise TaskError("no such task", seen="nothing", do="name one")
 
 
-def fail(*, nursery):
+def fail(*, fork_server):
     raise RuntimeError("the driver is gone")
 
 
-def die(*, nursery):
+def die(*, fork_server):
     os._exit(3)
 
 
-def be_interrupted(*, nursery):
+def be_interrupted(*, fork_server):
     raise KeyboardInterrupt
 
 
-def count(n, *, nursery, on_step):
+def count(n, *, fork_server, on_step):
     for number in range(n):
         on_step(number)
     return "done"
 
 
-def wait(note, *, nursery, on_step):
+def wait(note, *, fork_server, on_step):
     """Report the start of the work, and record how it ends."""
     try:
         on_step("begun")
@@ -72,11 +72,11 @@ def wait(note, *, nursery, on_step):
     ],
 )
 def test_every_end_is_a_value(work, ending):
-    assert in_process(work, nursery=NoNursery()) == ending
+    assert in_process(work, fork_server=NoForkServer()) == ending
 
 
 def test_an_error_by_contract_comes_back_whole():
-    error = in_process(refuse, nursery=NoNursery()).error
+    error = in_process(refuse, fork_server=NoForkServer()).error
     assert (type(error), error.what, error.seen, error.do) == (
         TaskError, "no such task", "nothing", "name one",
     )  # fmt: skip
@@ -84,16 +84,16 @@ def test_an_error_by_contract_comes_back_whole():
 
 def test_steps_are_forwarded_as_they_happen():
     steps = []
-    found = in_process(partial(count, 3), nursery=NoNursery(), on_step=steps.append)
+    found = in_process(partial(count, 3), fork_server=NoForkServer(), on_step=steps.append)
     assert steps == [0, 1, 2] and found.value == "done"
 
 
 def test_the_time_limit_holds_for_work_that_reports_steps(tmp_path):
     steps, note = [], tmp_path / "note"
     work = partial(wait, note)
-    in_process(partial(give, 7), nursery=NoNursery())  # the first waits for imports as well
+    in_process(partial(give, 7), fork_server=NoForkServer())  # the first waits for imports as well
     begun_s = time.monotonic()
-    found = in_process(work, nursery=NoNursery(), on_step=steps.append, limit_s=10)
+    found = in_process(work, fork_server=NoForkServer(), on_step=steps.append, limit_s=10)
     assert found.is_late and steps == ["begun"] and note.read_text() == "interrupted"
     assert time.monotonic() - begun_s < LONG_S / 2
 
@@ -106,7 +106,7 @@ def test_work_ends_when_its_parent_has_gone(tmp_path):
         "from tests.null import test_in_process as here\n"
         f"work = partial(here.wait, {str(note)!r})\n"
         "tell = lambda step: print(step, flush=True)\n"
-        "in_process(work, nursery=here.NoNursery(), on_step=tell)\n"
+        "in_process(work, fork_server=here.NoForkServer(), on_step=tell)\n"
     )
     home = Path(__file__).parents[2]
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=home)

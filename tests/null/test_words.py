@@ -14,7 +14,7 @@ SUFFIXES = {".py", ".md", ".j2", ".toml", ".sh", ".html", ".cpp", ".h", ".hpp", 
 SKIPPED = ("docs/lab/LOG.md", "tests/null/test_words.py")
 """The frozen notebook, and the lists of this file."""
 WORDS = {
-    "zygote": "fork server", "nursery": "shared fork server", "warden": "supervisor",
+    "zygote": "fork server", "fork_server": "shared fork server", "warden": "supervisor",
     "doorkeeper": "sandbox entry", "bell": "completion signal", "wire": "protocol",
     "seat": "DeviceLock", "hall": "DeviceLock", "door": "DeviceLock", "chair": "memory slots",
     "heat": "batch", "docket": "batch judging", "glance": "stopping rule",
@@ -45,7 +45,7 @@ INNOCENT = {
 """Texts in which an old word means something else, with what it means."""
 PENDING = {
     "zygote": 159,
-    "nursery": 294,
+    "fork_server": 294,
     "warden": 56,
     "doorkeeper": 1,
     "bell": 122,

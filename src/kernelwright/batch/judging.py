@@ -14,7 +14,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import JUDGE_VERSION, Judge, Nursery
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 
 PROPOSER = "file"
 """The proposer that candidates from a folder are archived under."""
@@ -26,7 +26,7 @@ def judge_all(
     *,
     settings: Settings,
     on_step: OnProgress = lambda step: None,
-    nursery: Nursery | None = None,
+    fork_server: SharedForkServer | None = None,
 ) -> Batch:
     """Return a verdict on every candidate: the archived one if there is one, else a new one.
 
@@ -44,7 +44,7 @@ def judge_all(
     try:
         with (
             Archive(settings.archive) as archive,
-            Judge(task, device=device, settings=settings, nursery=nursery) as judge,
+            Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
         ):
             archive.add_task(task, [judge.workload])
             verdicts |= _known(archive, judge)

@@ -12,7 +12,7 @@ from kernelwright.batch.judging import judge_all
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import WarmProgram
+from kernelwright.judge import SharedForkServerProcess
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.in_process import in_process
 from kernelwright.workers.side_by_side import side_by_side
@@ -43,14 +43,14 @@ def judge_suite(
         work = partial(judge_all, task, files, settings=settings)
         with free.take() as slot:
             ending = in_process(
-                work, nursery=nursery, slot=slot, on_step=on_step, preload=PRELOADED
+                work, fork_server=fork_server, slot=slot, on_step=on_step, preload=PRELOADED
             )
         if ending.is_interrupted:
             return Batch(task, tuple(files), interrupted=True)
         error = _death(task, ending.died) if ending.died else ending.error
         return _failed(task, files, error) if error else ending.value
 
-    with WarmProgram() as nursery:
+    with SharedForkServerProcess() as fork_server:
         pairs = zip(side_by_side(one, groups, jobs=len(slots)), groups, strict=True)
     return [
         batch or Batch(entry.task, tuple(files), interrupted=True)

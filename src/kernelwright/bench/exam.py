@@ -18,7 +18,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.reward_worker import PolicyAnswer

@@ -11,7 +11,7 @@ from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import Chapter, chapters
 
 LIMITS = ("budget_s", "budget_tokens", "budget_usd")

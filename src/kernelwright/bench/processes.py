@@ -12,8 +12,8 @@ from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import Judge, Nursery
-from kernelwright.judge.machine.room import needed_bytes
+from kernelwright.judge import Judge, SharedForkServer
+from kernelwright.judge.scheduling.memory import needed_bytes
 from kernelwright.search import loop
 from kernelwright.workers.in_process import in_process
 from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
@@ -29,20 +29,22 @@ PRELOADED = (
 )
 
 Work = Callable[..., Any]
-"""A function of a task, settings, and the keyword argument ``nursery``."""
+"""A function of a task, settings, and the keyword argument ``fork_server``."""
 
 
-def search_task(task: Task, settings: Settings, nursery: Nursery) -> None:
+def search_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> None:
     """Search the task, unless the library is already as fast as a copy."""
-    result = loop.optimize(task, settings=settings, nursery=nursery, stops_early=True)
+    result = loop.optimize(task, settings=settings, fork_server=fork_server, stops_early=True)
     if result.interrupted:
         raise KeyboardInterrupt
 
 
-def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
+def survey_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> None:
     """Time only the library, and record the search as ended if nothing can be gained."""
     device = resolve(Device.parse(settings.device))
-    with Judge(task, device=device, settings=settings, nursery=nursery, for_library=True) as judge:
+    with Judge(
+        task, device=device, settings=settings, fork_server=fork_server, for_library=True
+    ) as judge:
         ended = judge.nothing_to_win()
         if ended:
             with Archive(settings.archive) as archive:
@@ -51,7 +53,7 @@ def survey_task(task: Task, settings: Settings, nursery: Nursery) -> None:
                 archive.finish_run(archive.start_run(task, settings), ended)
 
 
-def size_task(task: Task, settings: Settings, nursery: Nursery) -> int:
+def size_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> int:
     """Return the bytes of device memory that judging the task takes."""
     return needed_bytes(task)
 
@@ -61,7 +63,7 @@ def in_a_process(
     task: Task,
     settings: Settings,
     limit_s: float,
-    nursery: Nursery,
+    fork_server: SharedForkServer,
     slot: WorkerSlot = WHOLE_MACHINE,
 ) -> Any:
     """Run ``work`` in its own process; return its value, or an error as a dictionary.
@@ -70,7 +72,7 @@ def in_a_process(
     """
     ending = in_process(
         partial(work, task, settings),
-        nursery=nursery,
+        fork_server=fork_server,
         slot=slot,
         limit_s=limit_s,
         preload=PRELOADED,

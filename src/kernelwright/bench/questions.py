@@ -22,7 +22,7 @@ from kernelwright.core.ids import new_id
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name
-from kernelwright.judge.machine.environment import resolve_threads
+from kernelwright.judge.devices.environment import resolve_threads
 from kernelwright.llm.endpoint import Endpoint, Reply, open_endpoint
 from kernelwright.proposers.policy import CONTEXT, LOCAL
 from kernelwright.proposers.swarm.answer import read

@@ -25,9 +25,9 @@ from kernelwright.bench.processes import (
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
-from kernelwright.judge import Nursery, WarmProgram
-from kernelwright.judge.machine.here import Here
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge import SharedForkServer, SharedForkServerProcess
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.side_by_side import side_by_side
@@ -92,7 +92,7 @@ def run(
 
     def in_a_slot(work: Work, entry: SuiteEntry) -> Any:
         with free.take() as slot:
-            return in_a_process(work, entry.task, settings, limit_s, nursery, slot)
+            return in_a_process(work, entry.task, settings, limit_s, fork_server, slot)
 
     def survey(entry: SuiteEntry) -> None:
         with locks[id(entry)]:
@@ -110,8 +110,8 @@ def run(
         if outcome is not None:
             on_done(outcome)
 
-    with WarmProgram() as nursery:
-        small, large = _by_size(mixed(entries), settings, nursery, is_due)
+    with SharedForkServerProcess() as fork_server:
+        small, large = _by_size(mixed(entries), settings, fork_server, is_due)
         steps: list[Callable[[], TaskOutcome | None]] = [partial(search, entry) for entry in small]
         steps += [partial(survey, entry) for entry in large]
         steps += [partial(search, entry) for entry in large]
@@ -131,19 +131,19 @@ def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
 def _by_size(
     entries: list[SuiteEntry],
     settings: Settings,
-    nursery: Nursery,
+    fork_server: SharedForkServer,
     is_due: Callable[[SuiteEntry], bool],
 ) -> tuple[list[SuiteEntry], list[SuiteEntry]]:
     """Divide the entries into those that need little device memory and those that need much."""
 
     def is_large(entry: SuiteEntry) -> bool:
         n_bytes = is_due(entry) and in_a_process(
-            size_task, entry.task, settings, SIZE_LIMIT_S, nursery
+            size_task, entry.task, settings, SIZE_LIMIT_S, fork_server
         )
-        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * place.memory_bytes()
+        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * backend.memory_bytes()
 
-    place = place_of(resolve(Device.parse(settings.device)))
-    if place.most_judges is None:
+    backend = backend_of(resolve(Device.parse(settings.device)))
+    if backend.most_judges is None:
         return entries, []
     answers = side_by_side(is_large, entries, jobs=len(os.sched_getaffinity(0)))
     if None in answers:

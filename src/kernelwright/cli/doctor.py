@@ -195,7 +195,7 @@ def _ports() -> Iterator[MachineFact]:
 def _isolation() -> Iterator[MachineFact]:
     """Yield what separates a candidate from the rest of the machine, found by starting such a
     process."""
-    from kernelwright.judge.isolation.sandbox import MEANING, require_linux
+    from kernelwright.judge.sandbox.isolation import MEANING, require_linux
 
     try:
         require_linux()
@@ -214,17 +214,17 @@ def _isolation() -> Iterator[MachineFact]:
 
 def _granted() -> tuple[frozenset[str], str]:
     """Return what a child is granted here; empty if none can be started, with the reason."""
-    from kernelwright.judge.children.forking import Zygote
+    from kernelwright.judge.sandbox.fork_server import ForkServer
 
-    zygote = Zygote({}, threads=1)
+    server = ForkServer({}, threads=1)
     try:
-        child = zygote.fork()
+        child = server.fork()
         child.close()
         return child.granted, ""
     except DeviceError as error:
         return frozenset(), error.seen
     finally:
-        zygote.close()
+        server.close()
 
 
 def _processor() -> str:

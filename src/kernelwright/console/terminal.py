@@ -24,7 +24,7 @@ from kernelwright.console.streams import (
     stdout_kept,
 )
 from kernelwright.core.errors import DeviceError, KernelwrightError, UsageError, nearest
-from kernelwright.judge.baselines import HUGE_PAGES
+from kernelwright.judge.baselines.library_settings import HUGE_PAGES
 
 PLAIN_WIDTH = 140
 """Width in columns of a table that is written to a file or a pipe."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from kernelwright.core.errors import UsageError, nearest
 
 KINDS = ("cpu", "cuda", "hip", "metal")
+JUDGED = ("cpu", "cuda")
+"""The kinds of device that candidates can be judged on; code can be compiled for the others."""
 BUILT_TOGETHER = 4
 """Candidates that a GPU's search builds at a time, to judge the fastest of them: what a proposer
 begins with should fill them. Two to eight seconds each, and a search has few."""
@@ -55,3 +57,17 @@ class Device:
     def __str__(self) -> str:
         text = f"{self.kind}:{self.arch}" if self.arch else self.kind
         return f"{text}:{self.index}" if self.index else text
+
+
+def require_judged(device: Device) -> None:
+    """Check that candidates can be judged on this kind of device.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    if device.kind not in JUDGED:
+        raise UsageError(
+            f"candidates cannot be judged on {device.kind}",
+            seen=str(device),
+            do=f"use --device {' or '.join(JUDGED)}; `kernelwright port` translates for AMD GPUs",
+        )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelwright.core.device import Device, require_judged
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.option import Option, options_of, with_option
 from kernelwright.core.task import PRECISIONS
@@ -34,7 +35,7 @@ class Settings:
     device: str = with_option(
         "cpu", Option("Work on cpu (default), cuda, cuda:1, …", metavar="DEVICE", default="")
     )
-    """Where candidates run: 'cpu', 'cuda' or 'hip'; 'cuda:1' is the second GPU."""
+    """Where candidates run: 'cpu' or 'cuda'; 'cuda:1' is the second GPU."""
     dialects: tuple[str, ...] = with_option(
         (),
         Option(
@@ -151,6 +152,7 @@ class Settings:
             value = getattr(self, name)
             if about.choices and value not in (*about.choices, getattr(Settings, name)):
                 raise _misfit(name, value, nearest(value, about.choices))
+        require_judged(Device.parse(self.device))
         if not 0 < self.budget_s < math.inf:
             raise _misfit("budget_s", self.budget_s, "give seconds, more than 0")
         for name in ("budget_tokens", "budget_usd"):

@@ -19,7 +19,7 @@ class HipDialect:
 
     def missing(self, device: Device) -> str | None:
         if device.kind != "hip":
-            return f"HIP candidates need an AMD GPU, not {device}; use --device hip:gfx942"
+            return f"HIP candidates need an AMD GPU, not {device}; see `kernelwright port`"
         import torch
 
         if torch.version.hip is None or not torch.cuda.is_available():

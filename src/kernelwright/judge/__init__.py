@@ -7,18 +7,24 @@ from typing import Any
 
 JUDGE_VERSION = 36
 """Changes when the same candidate may get another verdict."""
-_PLACES = {
+_PUBLIC = {
     "Judge": "judge",
-    "Nursery": "children.nursery",
-    "WarmProgram": "children.nursery",
-    "library_candidate": "library",
+    "SharedForkServer": "sandbox.fork_server",
+    "SharedForkServerProcess": "sandbox.fork_server",
+    "library_candidate": "baselines.library_candidate",
 }
 
-__all__ = ["JUDGE_VERSION", "Judge", "Nursery", "WarmProgram", "library_candidate"]
+__all__ = [
+    "JUDGE_VERSION",
+    "Judge",
+    "SharedForkServer",
+    "SharedForkServerProcess",
+    "library_candidate",
+]
 
 
 def __getattr__(name: str) -> Any:
     # Lazy: the child's modules live in this package and must not load the judge's.
-    if name not in _PLACES:
+    if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)

@@ -11,31 +11,30 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Timing
 from kernelwright.core.outcome import Reason, ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
-from kernelwright.judge.baseline_runs import BaselineRuns
-from kernelwright.judge.children.children import Children
-from kernelwright.judge.children.runner import Runner
-from kernelwright.judge.children.turns import Turns
-from kernelwright.judge.draft import Draft
+from kernelwright.judge.baselines.runs import BaselineRuns
+from kernelwright.judge.devices.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.kinds import kinds, profiling
-from kernelwright.judge.kinds.sampling import Looks
-from kernelwright.judge.machine.conditions import Watch, complaints
-from kernelwright.judge.machine.place import Place
-from kernelwright.judge.machine.roofline import DOES_LESS, Arithmetic
-from kernelwright.judge.machine.room import held_bytes, seen_beside, too_much
+from kernelwright.judge.kinds.sampling import StackSampler
+from kernelwright.judge.machine import Machine
 from kernelwright.judge.perturb.seeds import derive_seed
-from kernelwright.judge.preparation import Preparation, Sight
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart
-from kernelwright.judge.timing.reading import Reading
-from kernelwright.judge.timing.rounds import RunnerFailed, Stopwatch
-from kernelwright.judge.timing.vigil import Disturbed
+from kernelwright.judge.round_checks import FreshInputs, RoundChecks, sample_more
+from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.scheduling.memory import blamed_on_memory, held_bytes, too_much
+from kernelwright.judge.speed_limits import SpeedLimits
+from kernelwright.judge.submission import EvaluationBuilder, KindEvidence, Submission
+from kernelwright.judge.timing.background_work import Disturbed
+from kernelwright.judge.timing.conditions import ConditionsWatch, complaints
+from kernelwright.judge.timing.rounds import Contest, compare
+from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 from kernelwright.judge.verify.run_checks import CheckPlan
 from kernelwright.judge.verify.verification import Verification
 
@@ -61,20 +60,18 @@ class Pipeline:
         self,
         oracle: Oracle,
         baselines: BaselineRuns,
-        *,
-        place: Place,
-        children: Children,
+        machine: Machine,
         stopwatch: Stopwatch,
-        turns: Turns,
         settings: Settings,
     ) -> None:
-        self._oracle, self._baselines = oracle, baselines
-        self._place, self._children = place, children
-        self._stopwatch, self._turns, self._settings = stopwatch, turns, settings
+        self._oracle, self._baselines, self._machine = oracle, baselines, machine
+        self._stopwatch, self._settings = stopwatch, settings
         self._plan = CheckPlan(oracle)
         work, is_reduced = oracle.profile.work, bool(oracle.profile.precision)
-        self._arithmetic = Arithmetic(place, work.flops, oracle.example, is_reduced=is_reduced)
-        self._reading = Reading(oracle, place)
+        self._arithmetic = Arithmetic(
+            machine.backend, work.flops, oracle.example, is_reduced=is_reduced
+        )
+        self._limits = SpeedLimits(oracle, machine.backend)
         self._profilers = ThreadPoolExecutor(MOST_STARTING, "profiler")
         self._shown: set[str] = set()
 
@@ -82,7 +79,7 @@ class Pipeline:
         """End the threads in which profilers start."""
         self._profilers.shutdown()
 
-    def examine(self, prepared: Preparation, max_time_s: float, *, is_first: bool = False) -> None:
+    def examine(self, prepared: Submission, max_time_s: float, *, is_first: bool = False) -> None:
         """Check and time a prepared candidate; a failure is its verdict.
 
         ``is_first``: a winner is to be measured again. So a loser is not classified, and a winner
@@ -93,7 +90,7 @@ class Pipeline:
                 raise prepared.error
             self._check_and_time(prepared, max_time_s, is_first=is_first)
 
-    def finish(self, prepared: Preparation) -> Evaluation:
+    def finish(self, prepared: Submission) -> Evaluation:
         """Classify an examined candidate, and end it."""
         if prepared.found is None:
             with self._attempt(prepared):
@@ -103,7 +100,7 @@ class Pipeline:
         prepared.close()
         return prepared.found
 
-    def finished(self, waiting: deque[Preparation], n_starting: int = 0) -> Iterator[Evaluation]:
+    def finished(self, waiting: deque[Submission], n_starting: int = 0) -> Iterator[Evaluation]:
         """The verdicts on examined candidates, in their order.
 
         Up to ``n_starting`` of those whose profilers still start are left waiting, and what came
@@ -116,7 +113,7 @@ class Pipeline:
             yield self.finish(waiting.popleft())
 
     @contextlib.contextmanager
-    def _attempt(self, prepared: Preparation) -> Iterator[None]:
+    def _attempt(self, prepared: Submission) -> Iterator[None]:
         """A part of an examination; a failure in it is the verdict, and ends the candidate."""
         verdict = prepared.verdict
         try:
@@ -124,10 +121,10 @@ class Pipeline:
                 yield
             return
         except Refused as refused:
-            refused = seen_beside(self._place, self._oracle.task, refused)
+            refused = blamed_on_memory(self._machine.backend, self._oracle.task, refused)
             prepared.found = verdict.conclude(refused.reason)
         except (DeviceError, MemoryError) as error:
-            if held := held_bytes(self._place, prepared.close):
+            if held := held_bytes(self._machine.backend, prepared.close):
                 prepared.found = verdict.conclude(too_much(held).reason)
             else:
                 self._baselines.excuse()
@@ -156,14 +153,19 @@ class Pipeline:
             sys.stderr.write("the judge failed on a candidate; please report this:\n")
             traceback.print_exception(error)
 
-    def _check_and_time(self, prepared: Preparation, max_time_s: float, *, is_first: bool) -> None:
+    def _check_and_time(self, prepared: Submission, max_time_s: float, *, is_first: bool) -> None:
         verdict, runner = prepared.verdict, prepared.runner
         self._stopwatch.prioritise(runner)
         verification = Verification(self._oracle, runner, derive_seed(verdict.seed, "verify"))
         start_s = time.monotonic()
         try:
             self._stopwatch.limit_s = self._call_limit_s()
-            self._plan.run(verification, self._stopwatch, self._turns, self._baselines.is_crowded)
+            self._plan.run(
+                verification,
+                self._stopwatch,
+                self._machine.device_lock,
+                is_crowded=self._baselines.is_crowded,
+            )
         finally:
             verdict.check_s = time.monotonic() - start_s
             verdict.warnings += verification.tally.warnings
@@ -171,51 +173,46 @@ class Pipeline:
         if not prepared.is_timed:
             return
         seed = derive_seed(verdict.seed, "looks")
-        looks = Looks(seed, runner.child.mapped) if runner.is_read else None
-        timed_looks = None if is_first else looks
-        verdict.timing = self._time(verdict, verification, timed_looks, max_time_s)
+        sampler = StackSampler(seed, runner.child.mapped) if runner.is_read else None
+        timed_sampler = None if is_first else sampler
+        verdict.timing = self._time(verdict, verification, timed_sampler, max_time_s)
         verdict.numerics = verification.tally.numerics()
         verdict.warnings += [w for w in verification.tally.warnings if w not in verdict.warnings]
         if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
             return
-        prepared.sight = Sight(looks, looks_on=is_first and looks is not None)
+        later = is_first and sampler is not None
+        prepared.evidence = KindEvidence(sampler, samples_later=later)
         if not runner.is_read:
-            prepared.sight.profiler = self._profilers.submit(self._start_profiler, runner)
+            prepared.evidence.profiler = self._profilers.submit(self._start_profiler, runner)
 
-    def _classify(self, prepared: Preparation) -> None:
+    def _classify(self, prepared: Submission) -> None:
         """Find out of what kind a timed candidate is, where somebody wants to know.
 
         Raises:
             Refused: it is too fast to be true.
         """
-        verdict, runner, sight = prepared.verdict, prepared.runner, prepared.sight
-        if sight is None:
+        verdict, runner, evidence = prepared.verdict, prepared.runner, prepared.evidence
+        if evidence is None:
             return
         timed_ns = verdict.timing.median_ns(CANDIDATE)
         library_ns = verdict.timing.median_ns(verdict.timing.strongest)
         is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
-        sight.wait()
-        with self._turns.alone():
-            if sight.looks_on:
-                self._stopwatch.look_on(
-                    runner,
-                    self._oracle.arguments,
-                    verdict.seed,
-                    sight.looks,
-                    verdict.timing.samples_ns[CANDIDATE],
-                )
+        evidence.wait()
+        with self._machine.device_lock.exclusive():
+            if evidence.samples_later:
+                samples_ns = verdict.timing.samples_ns[CANDIDATE]
+                fresh = FreshInputs(self._oracle, verdict.seed)
+                sample_more(self._stopwatch, runner, fresh, evidence.sampler, samples_ns)
             if is_win:
                 overhead_ns = self._stopwatch.overhead_ns
-                self._reading.refuse_impossible(
-                    timed_ns, library_ns=library_ns, overhead_ns=overhead_ns
-                )
+                self._limits.refuse_unread(timed_ns, library_ns=library_ns, overhead_ns=overhead_ns)
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
             if does_less:
                 verdict.warnings.append(Warned(WarningCode.DOES_LESS, DOES_LESS))
             verdict.kinds = kinds.of(
                 runner,
                 self._oracle,
-                sight.looks,
+                evidence.sampler,
                 source=prepared.candidate.source,
                 timed_ns=timed_ns,
                 does_less=does_less,
@@ -225,7 +222,7 @@ class Pipeline:
 
     def _start_profiler(self, runner: Runner) -> None:
         """Beside others, the next candidate's checks among them."""
-        with runner.beside(self._turns):
+        with self._machine.device_lock.shared(runner):
             runner.profile(self._oracle.first_arguments)
 
     def _call_limit_s(self) -> float:
@@ -233,14 +230,18 @@ class Pipeline:
         return max(CALL_LIMIT_S, SLOWEST * slowest_ns * 1e-9)
 
     def _time(
-        self, verdict: Draft, verification: Verification, looks: Looks | None, max_time_s: float
+        self,
+        verdict: EvaluationBuilder,
+        verification: Verification,
+        sampler: StackSampler | None,
+        max_time_s: float,
     ) -> Timing:
         """The rounds; again without a library setting that compiles in them, and MOST_DISTURBED
         times where somebody else used the device all the time, as a library's compiler may."""
         n_disturbed = 0
         while True:
             try:
-                return self._time_once(verdict, verification, looks, max_time_s)
+                return self._time_once(verdict, verification, sampler, max_time_s)
             except RunnerFailed as failed:
                 if error := self._baselines.lose(failed):
                     raise error from failed
@@ -251,7 +252,11 @@ class Pipeline:
                 time.sleep(DISTURBED_S)
 
     def _time_once(
-        self, verdict: Draft, verification: Verification, looks: Looks | None, max_time_s: float
+        self,
+        verdict: EvaluationBuilder,
+        verification: Verification,
+        sampler: StackSampler | None,
+        max_time_s: float,
     ) -> Timing:
         self._baselines.start_again()
         self._baselines.measure()
@@ -262,23 +267,32 @@ class Pipeline:
             warned = Warned(WarningCode.BASELINE_NOT_MEASURED, told)
             verdict.warnings += [warned] if warned not in verdict.warnings else []
         kept = self._baselines.kept()
-        with self._turns.alone():
-            start_s, watch = time.monotonic(), Watch(self._place, self._children.pids())
+        with self._machine.device_lock.exclusive():
+            pids = self._machine.factory.pids()
+            start_s, watch = time.monotonic(), ConditionsWatch(self._machine.backend, pids)
             try:
                 with self._stopwatch.gathered([verification.runner, *kept.values()]):
                     self._baselines.settle_in()
-                    return self._stopwatch.compare(
-                        verification.runner,
-                        kept,
-                        strongest=self._baselines.strongest,
-                        arguments_of=self._oracle.arguments,
-                        check=verification,
-                        draws=self._plan.draws,
-                        seed=verdict.seed,
-                        budget_s=max_time_s,
-                        looks=looks,
-                    )
+                    return self._compare(verdict, verification, kept, sampler, max_time_s)
             finally:
                 verdict.time_s = time.monotonic() - start_s
                 verdict.conditions = watch.end()
                 verdict.warnings += complaints(verdict.conditions)
+
+    def _compare(
+        self,
+        verdict: EvaluationBuilder,
+        verification: Verification,
+        kept: Mapping[str, Runner],
+        sampler: StackSampler | None,
+        max_time_s: float,
+    ) -> Timing:
+        """Time the candidate beside these library settings, and check what is timed."""
+        fresh = FreshInputs(self._oracle, verdict.seed)
+        checks = RoundChecks(self._stopwatch, verification, self._plan.draws, fresh, sampler)
+        baselines = self._baselines
+        contest = Contest(verification.runner, kept, baselines.strongest, baselines.compared)
+        timing = compare(self._stopwatch, contest, checks, seed=verdict.seed, budget_s=max_time_s)
+        overhead_ns = self._stopwatch.overhead_ns
+        self._limits.refuse_unwritten(checks.claims, timing, overhead_ns=overhead_ns)
+        return timing

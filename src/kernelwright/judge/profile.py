@@ -13,8 +13,8 @@ import torch
 
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.compare.growth import Terms
-from kernelwright.judge.machine.entries import Path
 from kernelwright.judge.perturb.fixed import Fixed
+from kernelwright.judge.sandbox.entries import Path
 
 
 @dataclass(frozen=True)

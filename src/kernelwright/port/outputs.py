@@ -16,7 +16,7 @@ MARK = '{\n "to": "'
 """The beginning of a report."""
 
 
-def place_of(under: Path, name: str, to: str) -> Path:
+def output_path(under: Path, name: str, to: str) -> Path:
     """Return the path of a file's translation: .cu becomes .hip, and the reverse."""
     path = under / name
     if path.suffix in (".cu", ".hip"):

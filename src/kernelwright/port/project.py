@@ -29,7 +29,7 @@ from kernelwright.port.build_flags import (
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
-from kernelwright.port.outputs import place_of, write_outputs, write_report
+from kernelwright.port.outputs import output_path, write_outputs, write_report
 from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_foreign_headers
 from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
@@ -135,7 +135,7 @@ def port(
             p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
         }
         done |= {p: with_foreign_headers(p, done[p], folder) for p in code}
-        places = {p: place_of(under, name, to) for p, name in names.items()}
+        places = {p: output_path(under, name, to) for p, name in names.items()}
         flags = build_flags(folder, under)
         database = _database(places, flags, folder, under, COMPILERS[to])
         write_outputs(under, places, {places[p]: done[p].text for p in names} | database)

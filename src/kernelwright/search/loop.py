@@ -22,8 +22,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import JUDGE_VERSION, Judge, Nursery, library_candidate
-from kernelwright.judge.baselines import EAGER
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.proposers.base import Proposer, WaitingProposer
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
@@ -57,7 +57,7 @@ def optimize(
     *,
     settings: Settings,
     on_progress: OnProgress = lambda progress: None,
-    nursery: Nursery | None = None,
+    fork_server: SharedForkServer | None = None,
     stops_early: bool = False,
 ) -> Result:
     """Search for a kernel that beats the strongest library setting, within the budget.
@@ -81,7 +81,7 @@ def optimize(
     check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
     with (
         Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings, nursery=nursery) as judge,
+        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
     ):
         search = _Search(task, device, dialects, settings, archive, judge, on_progress)
         try:
@@ -182,7 +182,7 @@ class _Search:
                     proposal = taken.popleft()
                     if evaluation is not None:
                         self.record(proposal, brief, evaluation)
-                        if self.judge.heat > 1:
+                        if self.judge.batch_size > 1:
                             self.chosen_in_batch.add(proposal.candidate.digest)
                 n_tried += len(batch)
                 if self.is_late(until, n_tried):
@@ -201,7 +201,7 @@ class _Search:
         A verdict is None if a faster candidate of the same batch was judged instead.
         """
         timed = self.settings.timed
-        if timed and self.judge.heat > 1:
+        if timed and self.judge.batch_size > 1:
             yield from self.judge.evaluate_fastest(candidates, max_time_s=self.longest_s)
             return
         line = self.judge.evaluate_all(candidates, timed=timed, first_look=True)

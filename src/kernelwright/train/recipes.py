@@ -67,7 +67,7 @@ class Recipe:
     dialects: tuple[str, ...] = with_option(
         (),
         Option(
-            "Ask for kernels in it; repeatable.",
+            "Ask for kernels in this dialect; repeatable.",
             flag="--dialect",
             default="all that the device runs",
         ),
@@ -83,12 +83,12 @@ class Recipe:
     budget_s: float = 3600.0
     """Time budget of the whole stage over all its runs, or of one run if ``steps`` is set."""
     steps: int = with_option(
-        0, Option("End after so many steps of the optimizer.", default="by budget", least=1)
+        0, Option("End after this many optimizer steps.", default="by budget", least=1)
     )
     """Number of optimizer steps; 0 means as many as the budget allows, and for sft at most
     ``epochs``."""
     checkpoint_every: int = with_option(
-        10, Option("Keep a checkpoint after every so many steps.", metavar="STEPS", least=1)
+        10, Option("Keep a checkpoint each time after this many steps.", metavar="STEPS", least=1)
     )
     """Number of steps between checkpoints: at most this much is lost if the process is killed."""
     seed: int = with_option(0, Option("Draw tasks and answers by this seed."))
@@ -104,7 +104,7 @@ class Recipe:
     )
     """Learning rate. 0 means 2e-4 for sft with an adapter, a tenth of it if all weights are
     trained, and a tenth again for reinforcement."""
-    batch: int = with_option(8, Option("Train on so many examples at a time.", least=1))
+    batch: int = with_option(8, Option("Train on this many examples at a time.", least=1))
     """Number of examples or answers on the trainer's device at a time."""
     recompute: bool = with_option(
         True,
@@ -117,33 +117,33 @@ class Recipe:
     """Whether a training GPU recomputes activations in the backward pass instead of storing them:
     a third more work for a fraction of the memory."""
     epochs: int = with_option(
-        3, Option("Go through the dataset at most so often, in sft.", least=1)
+        3, Option("Go through the dataset at most this many times, in sft.", least=1)
     )
     """Number of epochs of sft."""
     max_tokens: int = with_option(
         2048,
         Option(
-            "Cut an answer after so many, and leave out an example that is longer by itself than "
-            "they and --max-prompt-tokens.",
+            "Cut an answer after this many tokens, and leave out an sft example that has more than "
+            "these and --max-prompt-tokens together.",
             least=1,
         ),
     )
     """Maximum number of tokens of an sft example, or of an answer in reinforcement."""
     max_prompt_tokens: int = with_option(
-        4096, Option("Cut exemplars, then tasks, of longer prompts.", least=1)
+        4096, Option("Leave out the exemplars of a longer prompt, or else its task.", least=1)
     )
     """Maximum number of tokens of a prompt. A longer prompt loses its exemplars; a task whose
     prompt is still too long is left out."""
-    tasks: int = with_option(4, Option("Take so many tasks in a step of reinforcement.", least=1))
+    tasks: int = with_option(4, Option("Use this many tasks in a reinforcement step.", least=1))
     """Number of tasks in one reinforcement step."""
-    group: int = with_option(8, Option("Ask for so many answers to each of them.", least=1))
+    group: int = with_option(8, Option("Ask for this many answers to each task.", least=1))
     """Number of answers to each task's prompt; their rewards are compared with one another."""
-    updates: int = with_option(1, Option("Make so many steps on each batch of answers.", least=1))
+    updates: int = with_option(1, Option("Make this many optimizer steps on each batch.", least=1))
     """Number of optimizer steps on each batch of judged answers; steps after the first use clipped
     ratios. More steps learn more from each verdict, which helps if judging takes most of the
     time."""
     turns: int = with_option(
-        1, Option("Let the model answer so often, each time shown the verdict.", least=1)
+        1, Option("Let a conversation have this many answers, with verdicts in between.", least=1)
     )
     """Number of answers in a conversation. The model sees the verdict after each but the last. All
     turns of a task's conversations form one group."""
@@ -161,7 +161,7 @@ class Recipe:
     exemplars: int = with_option(
         2,
         Option(
-            "Show up to so many scored kernels in a prompt.",
+            "Show at most this many scored kernels in a prompt.",
             default="the preset's, 0 or 2",
             least=0,
             most=6,
@@ -171,7 +171,9 @@ class Recipe:
     bare: float = with_option(0.5, Option("Let this share of prompts show none.", least=0, most=1))
     """Share of prompts that show no exemplars although there are some. A model that always sees
     kernels never learns to write one from the task alone, which every search begins with."""
-    jobs: int = with_option(4, Option("Judge the answers to so many tasks side by side.", least=1))
+    jobs: int = with_option(
+        4, Option("Judge the answers to this many tasks side by side.", least=1)
+    )
     """Number of tasks whose answers are built and checked side by side."""
     vllm: str = with_option(
         "",

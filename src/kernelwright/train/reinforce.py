@@ -13,7 +13,7 @@ from typing import Any
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
-from kernelwright.judge.machine.environment import resolve_threads
+from kernelwright.judge.devices.environment import resolve_threads
 from kernelwright.llm.chat import ends
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Messages, Prompts

@@ -25,8 +25,8 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import JUDGE_VERSION, Judge, WarmProgram
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServerProcess
+from kernelwright.judge.devices.environment import Here
 from kernelwright.proposers.swarm.answer import read
 from kernelwright.train.reward import Judged, jumps
 
@@ -94,7 +94,7 @@ class RewardWorker:
         self.settings = replace(settings, proposers=())  # its archived runs are not searches
         self.device, self.timed = device, timed
         self._stack = ExitStack()
-        self._nursery = self._stack.enter_context(WarmProgram())
+        self._fork_server = self._stack.enter_context(SharedForkServerProcess())
         self._judges: dict[str, Judge] = {}
         self._runs: dict[str, str] = {}
         self._sessions: dict[str, TaskSession] = {}
@@ -270,7 +270,7 @@ class RewardWorker:
     @property
     def _is_shared(self) -> bool:
         """Whether the device limits the number of judges that are open at a time."""
-        return any(judge.place.most_judges is not None for judge in self._judges.values())
+        return any(judge.machine.backend.most_judges is not None for judge in self._judges.values())
 
     def _open(self, task: Task) -> Judge:
         """Return the task's judge, opened if necessary, and start a run in the archive."""
@@ -279,7 +279,7 @@ class RewardWorker:
             # Waiting for a slot on the device while holding another could deadlock.
             self._close_judges(0 if self._is_shared else N_OPEN - 1)
             judge = Judge(
-                task, device=self.device, settings=self.settings, nursery=self._nursery
+                task, device=self.device, settings=self.settings, fork_server=self._fork_server
             ).__enter__()
         self._judges[task.digest] = judge  # most recently used, so closed last
         if task.digest not in self._runs:

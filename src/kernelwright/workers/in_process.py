@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
-from kernelwright.judge import Nursery
+from kernelwright.judge import SharedForkServer
 from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
 CLOSING_S = 30.0
@@ -48,13 +48,13 @@ class Ending:
 def in_process(
     work: Callable[..., Any],
     *,
-    nursery: Nursery,
+    fork_server: SharedForkServer,
     slot: WorkerSlot = WHOLE_MACHINE,
     on_step: Callable[[Any], None] | None = None,
     limit_s: float | None = None,
     preload: Sequence[str] = (),
 ) -> Ending:
-    """Run ``work(nursery=...)`` in a process that has only the slot's GPU and cores.
+    """Run ``work(fork_server=...)`` in a process that has only the slot's GPU and cores.
 
     With ``on_step`` the work gets an ``on_step`` argument too, and its calls are forwarded to this
     process. The work is interrupted as by Ctrl-C if it takes longer than ``limit_s``, or if this
@@ -63,7 +63,7 @@ def in_process(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, *preload])
     ours, theirs = context.Pipe(duplex=False)
-    with contextlib.closing(nursery.branch()) as branch:
+    with contextlib.closing(fork_server.branch()) as branch:
         arguments = (work, branch, slot, theirs, on_step is not None)
         process = context.Process(target=_work, args=arguments)
         process.start()
@@ -103,7 +103,11 @@ def _stopped(process: Any) -> Ending:
 
 
 def _work(
-    work: Callable[..., Any], nursery: Nursery, slot: WorkerSlot, answer: Connection, tells: bool
+    work: Callable[..., Any],
+    fork_server: SharedForkServer,
+    slot: WorkerSlot,
+    answer: Connection,
+    tells: bool,
 ) -> None:
     """Run the work in the child process, forward its steps if wanted, and send its ending."""
     slot.enter()
@@ -113,7 +117,7 @@ def _work(
     with contextlib.suppress(BrokenPipeError):  # the parent has gone
         try:
             called = partial(work, on_step=answer.send) if tells else work
-            answer.send(Ending(called(nursery=nursery)))
+            answer.send(Ending(called(fork_server=fork_server)))
         except KernelwrightError as error:
             answer.send(Ending(error=error))
         except BrokenPipeError:

@@ -14,7 +14,8 @@ from pathlib import Path
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.dialects.devices import count, gpu_name, resolve
-from kernelwright.judge.machine.place import MOST_JUDGES, place_of
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.devices.gpu import MOST_JUDGES
 
 ALL = "all"
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
@@ -74,7 +75,7 @@ def usual_jobs(device: str, n_gpus: int = 1) -> int:
     """
     if n_gpus > 1:
         return n_gpus * math.ceil((MOST_JUDGES + 1) / n_gpus)
-    most = place_of(resolve(Device.parse(device))).most_judges
+    most = backend_of(resolve(Device.parse(device))).most_judges
     return 1 if most is None else most + 1
 
 
@@ -110,7 +111,7 @@ def worker_slots(
             seen=", ".join(f"{device} {name}" for device, name in zip(found, names, strict=True)),
             do="set CUDA_VISIBLE_DEVICES to the GPUs of one model, and search once for each model",
         )
-    units = [place_of(device).unit for device in found]
+    units = [backend_of(device).unit for device in found]
     shares = divided(sorted(os.sched_getaffinity(0)), n_gpus)
     each = [WorkerSlot(gpu, tuple(cores)) for gpu, cores in zip(units, shares, strict=True)]
     return [each[number % n_gpus] for number in range(jobs)]

@@ -11,10 +11,12 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 
 
-def test_a_receipt_holds_its_precision(folder, kernelwright, nursery):
+def test_a_receipt_holds_its_precision(folder, kernelwright, fork_server):
     candidate = Candidate(RIGHT, "torch")
     with Judge(
-        Task("task", "kernelbench", TASK), settings=Settings(precision="bf16"), nursery=nursery
+        Task("task", "kernelbench", TASK),
+        settings=Settings(precision="bf16"),
+        fork_server=fork_server,
     ) as judge:
         found = judge.evaluate(candidate, timed=False)
         Receipt(judge.task, candidate, found).write(folder / "r.json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from tests.host.swarm.candidates import FASTER, RIGHT, TASK
@@ -88,20 +88,21 @@ class TestSwarm(ProposerContract):
         return Brief(task(), CPU, ("cpp",), models=(self.model,))
 
 
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("transformers")
+    from tests.host.train import tiny
+
+    return tiny.save(tmp_path_factory.mktemp("tiny"))
+
+
 @pytest.mark.slow
 class TestPolicy(ProposerContract):
     proposer = PolicyProposer()
-    folder: str
 
-    @pytest.fixture(autouse=True, scope="class")
-    def checkpoint(
-        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[None]:
-        pytest.importorskip("transformers")
-        from tests.host.train import tiny
-
-        request.cls.folder = tiny.save(tmp_path_factory.mktemp("tiny"))
-        yield
+    @pytest.fixture(autouse=True)
+    def model(self, checkpoint: str) -> None:
+        self.folder = checkpoint
 
     def brief(self) -> Brief:
         return Brief(task(), CPU, ("cpp",), models=(self.folder,))

@@ -2,17 +2,26 @@
 
 import pickle
 
+from kernelwright.judge.sandbox.child import CallOptions
+from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.program import Program
 
-def begin(zygote, source, setting=None, **how):
+
+def program(source, setup=None):
+    """The program whose ``ModelNew`` is constructed without arguments."""
+    return Program(source, "ModelNew", pickle.dumps([]), seed=0, setup=setup)
+
+
+def begin(server, source, setup=None, options=ChildOptions()):  # noqa: B008 - it is frozen
     """A child in which ``ModelNew`` of this source is ready to be called."""
-    child = zygote.fork(**how)
-    program = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
-    assert "error" not in child.request("build", weights={}, setting=setting or {}, **program)
+    child = server.fork(options)
+    reply = child.request("build", weights={}, program=program(source, setup))
+    assert "error" not in reply, reply
     return child
 
 
 def call(child, what):
-    """What it replies to a call with ``what``."""
+    """The reply to a call with ``what``."""
     child.request("prepare", arguments=[what])
     child.stop()
-    return child.call(timeout_s=20).reply
+    return child.call(CallOptions(20)).reply

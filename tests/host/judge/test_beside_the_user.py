@@ -3,15 +3,16 @@ servers are in sight."""
 
 import contextlib
 import os
-import pickle
 import socket
 import subprocess
 import tempfile
 
 import pytest
+from tests.host.judge.one_child import program
 
-from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import kernel_calls
+from kernelwright.judge.sandbox import kernel_calls
+from kernelwright.judge.sandbox.child import CallOptions
+from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
 
 SOURCE = """
 import os, resource, socket, torch
@@ -66,8 +67,8 @@ def child():
             os.chmod(f"{at}/{name}", 0o777)
             if kind == socket.SOCK_STREAM:
                 one.listen()
-        zygote = stack.enter_context(contextlib.closing(Zygote({}, threads=1)))
-        found = zygote.fork(refuse=frozenset({"processes", "network", "filesystem"}))
+        server = stack.enter_context(contextlib.closing(ForkServer({}, threads=1)))
+        found = server.fork(ChildOptions(refuse=frozenset({"processes", "network", "filesystem"})))
         stack.callback(found.close)
         if "calls" not in found.granted:
             pytest.skip("this machine filters no system calls")
@@ -76,16 +77,15 @@ def child():
         another = stack.enter_context(subprocess.Popen(command, preexec_fn=without))
         stack.callback(another.kill)
         source = SOURCE.replace("AT", repr(at)).replace("ANOTHER", str(another.pid))
-        told = {"source": source, "entry": "ModelNew", "initial": pickle.dumps([]), "seed": 0}
-        assert "error" not in (found.request("build", weights={}, setting={}, **told) or {})
+        assert "error" not in (found.request("build", weights={}, program=program(source)) or {})
         yield found
 
 
 @pytest.mark.parametrize("what", [*WHAT, *SERVERS, *OTHERS])
-def test_it_changes_no_file_that_it_may_not_open_calls_no_server_and_slows_nobody(child, what):
+def test_a_child_changes_no_files_calls_no_servers_and_slows_no_processes(child, what):
     child.request("prepare", arguments=["nothing"])
     child.stop()
-    assert "error" not in child.call(timeout_s=20).reply
+    assert "error" not in child.call(CallOptions(20)).reply
     child.request("prepare", arguments=[what])
     child.stop()
-    assert "Permission" in str(child.call(timeout_s=20).reply["error"]["type"])
+    assert "Permission" in str(child.call(CallOptions(20)).reply["error"]["type"])

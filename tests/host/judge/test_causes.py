@@ -76,9 +76,11 @@ FOLLOW = "with: what it keeps of weights must follow"
     ],
     ids=["made", "first called", "mode", "wrong", "wrong without weights"],
 )
-def test_a_refusal_tells_its_cause(task, text, cause, nursery):
+def test_a_refusal_tells_its_cause(task, text, cause, fork_server):
     settings = Settings(threads=1)
-    with Judge(Task("causes", "builtin", task), settings=settings, nursery=nursery) as judge:
+    with Judge(
+        Task("causes", "builtin", task), settings=settings, fork_server=fork_server
+    ) as judge:
         verdict = judge.evaluate(Candidate(text, "torch"), timed=False)
     assert verdict.status is Status.WRONG_VALUES
     _, found, said = verdict.why.partition("are beyond")

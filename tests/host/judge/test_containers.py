@@ -16,10 +16,10 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, WarmProgram
-from kernelwright.judge.children.child import ChildEnded
-from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import kernel_calls, landlock, seccomp
+from kernelwright.judge import Judge, SharedForkServerProcess
+from kernelwright.judge.sandbox import kernel_calls, landlock, seccomp
+from kernelwright.judge.sandbox.child import ChildEnded
+from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
 
 SOURCE = """
 import os, threading, torch
@@ -60,7 +60,9 @@ def get_init_inputs():
 DENYING = """#!{python} -I
 import os, sys
 sys.path[:0] = {path!r}
-from kernelwright.judge.isolation import kernel_calls, landlock, seccomp
+from kernelwright.judge.sandbox import kernel_calls
+from kernelwright.judge.sandbox import landlock
+from kernelwright.judge.sandbox import seccomp
 
 CAP_SYS_RESOURCE = 24  # Docker does not give it
 if os.geteuid() == 0:
@@ -73,26 +75,26 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 STANDING_STILL = """
-from kernelwright.judge.children.forking import Zygote
+from kernelwright.judge.sandbox.fork_server import ForkServer
 
-zygote = Zygote({}, threads=1)
-child = zygote.fork()
+server = ForkServer({}, threads=1)
+child = server.fork()
 child.stop()
 print(*child.granted)
 child.close()
-zygote.close()
+server.close()
 """
 BOTH_KINDS = """
 import pathlib, tempfile
-from kernelwright.judge.children.forking import Zygote
+from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
 
-zygote = Zygote({}, threads=1)
+server = ForkServer({}, threads=1)
 with tempfile.TemporaryDirectory() as cache:
     for cache in (pathlib.Path(cache), None):
-        child = zygote.fork(cache=cache)
+        child = server.fork(ChildOptions(cache=cache))
         print(child.is_readable)
         child.close()
-zygote.close()
+server.close()
 """
 CAP_SETUID, CAP_SYS_PTRACE = 7, 19  # include/uapi/linux/capability.h
 BESIDE_DENIED = {"landlock": (landlock.CREATE_RULESET,) * 2, "capset": (126, 91)}
@@ -110,16 +112,16 @@ def machine(tmp_path, monkeypatch):
         program.write_text(DENYING.format(**told))
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))
-        made.append(Zygote({}, threads=1))
+        made.append(ForkServer({}, threads=1))
         return made[-1]
 
     yield denying
-    for zygote in made:
-        zygote.close()
+    for server in made:
+        server.close()
 
 
-def start(zygote, **how):
-    return begin(zygote, SOURCE, **how)
+def start(server, **options):
+    return begin(server, SOURCE, options=ChildOptions(**options))
 
 
 @pytest.mark.parametrize("denied", ["mount", "unshare"])
@@ -133,7 +135,7 @@ def test_a_child_runs_where_a_container_denies(machine, denied):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="capabilities are root's")
 @pytest.mark.parametrize("capability", [0, 5, 6, 7], ids=["chown", "kill", "setgid", "setuid"])
-def test_root_stays_who_it_is_without_what_being_another_takes(capability):
+def test_root_stays_root_without_the_capabilities_to_become_another_user(capability):
     def drop():
         kernel_calls.prctl(kernel_calls.PR_CAPBSET_DROP, capability)
 
@@ -145,11 +147,11 @@ def test_root_stays_who_it_is_without_what_being_another_takes(capability):
 
 
 @pytest.mark.parametrize("denied", [(), ("unshare",)], ids=["nothing", "unshare"])
-def test_what_library_settings_keep_is_the_users_own(machine, denied, tmp_path):
+def test_files_of_library_settings_belong_to_the_user(machine, denied, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    zygote = machine(*denied)
-    children = [start(zygote, cache=cache) for _ in range(2)]
+    server = machine(*denied)
+    children = [start(server, cache=cache) for _ in range(2)]
     for child in children:
         assert "tensor" in call(child, "keep")
         child.close()
@@ -163,8 +165,8 @@ def test_the_compiler_works_where_namespaces_are_refused(machine, tmp_path, monk
     machine("unshare")
     settings = Settings(threads=1)
     with (
-        WarmProgram() as nursery,
-        Judge(Task("sum", "builtin", TASK), settings=settings, nursery=nursery) as judge,
+        SharedForkServerProcess() as fork_server,
+        Judge(Task("sum", "builtin", TASK), settings=settings, fork_server=fork_server) as judge,
     ):
         verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
         assert verdict.passed and not judge.dropped, (verdict.reasons, judge.dropped)
@@ -211,7 +213,7 @@ def test_a_child_runs_below_the_users_own_limits(limit, most):
     assert "memory" in done.stdout.split(), done.stderr
 
 
-def test_what_keeps_a_child_from_starting_is_told(machine):
+def test_the_reason_why_a_child_cannot_start_is_reported(machine):
     with pytest.raises(DeviceError, match="capset: Operation not permitted"):
         machine("capset").fork()
 
@@ -226,7 +228,7 @@ def _run_below(limit, most):
     return subprocess.run(command, preexec_fn=lower, capture_output=True, text=True)
 
 
-def test_who_stays_root_does_not_set_the_kernel(machine):
+def test_a_child_that_stays_root_cannot_set_the_kernel(machine):
     child = start(machine(without=[CAP_SETUID]), on_gpu=True)
     assert "user" not in child.granted
     assert "error" in call(child, "set the kernel")
@@ -239,7 +241,7 @@ def test_a_users_variables_are_not_kept_where_all_processes_can_be_read(machine)
     child.close()
 
 
-def test_who_would_have_others_ended_first_is_ended(machine):
+def test_a_child_that_would_have_others_ended_first_is_ended(machine):
     child = start(machine(), on_gpu=True)
     with pytest.raises(ChildEnded) as ended:  # in the first call, or when it has gone on
         if "tensor" not in call(child, "end others first"):

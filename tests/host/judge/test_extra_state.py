@@ -48,10 +48,10 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def test_candidates_with_and_without_it_are_given_the_weights(nursery):
+def test_candidates_with_and_without_it_are_given_the_weights(fork_server):
     texts = (WITH_IT, WITHOUT_IT)
     with Judge(
-        Task("scaled", "builtin", SCALED), settings=Settings(threads=1), nursery=nursery
+        Task("scaled", "builtin", SCALED), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
         found = [judge.evaluate(Candidate(text, "torch"), timed=False).status for text in texts]
     assert found == [Status.PASSED, Status.PASSED]

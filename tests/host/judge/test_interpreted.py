@@ -1,13 +1,13 @@
-"""Triton through its interpreter, where a nursery has imported it without."""
+"""Triton through its interpreter, where a fork_server has imported it without."""
 
 import pytest
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, WarmProgram
+from kernelwright.judge import Judge, SharedForkServerProcess
 
 
-def test_triton_is_interpreted_though_a_nursery_has_imported_it():
+def test_triton_is_interpreted_though_a_shared_fork_server_has_imported_it():
     pytest.importorskip("triton")
     code = (
         "import torch, triton, triton.language as tl\n"
@@ -32,8 +32,8 @@ def test_triton_is_interpreted_though_a_nursery_has_imported_it():
         "    return []\n"
     )
     with (
-        WarmProgram() as nursery,
-        Judge(Task("sum", "test", reference), nursery=nursery) as judge,
+        SharedForkServerProcess() as fork_server,
+        Judge(Task("sum", "test", reference), fork_server=fork_server) as judge,
     ):
         found = judge.evaluate(Candidate(code, "triton"), timed=False)
     assert found.passed, found.why

@@ -15,10 +15,10 @@ import psutil
 import pytest
 from tests.host.judge.one_child import begin, call
 
-from kernelwright.judge.children import wire
-from kernelwright.judge.children.child import ChildEnded
-from kernelwright.judge.children.forking import Zygote
-from kernelwright.judge.isolation import namespaces, sandbox
+from kernelwright.judge.sandbox import isolation, namespaces, protocol
+from kernelwright.judge.sandbox.child import CallOptions, ChildEnded
+from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
+from kernelwright.judge.sandbox.program import LibrarySetup
 
 SOURCE = """
 import ctypes, fcntl, mmap, os, platform, signal, socket, subprocess, threading, time, torch
@@ -161,40 +161,40 @@ EVERYTHING = frozenset({"processes", "network", "filesystem"})
 
 
 @pytest.fixture(scope="module")
-def zygote():
-    one = Zygote({}, threads=1)
+def server():
+    one = ForkServer({}, threads=1)
     yield one
     one.close()
 
 
-def start(zygote, refuse=frozenset(), package="", **how):
+def start(server, refuse=frozenset(), package="", **options):
     source = SOURCE.replace("JUDGE", str(os.getpid())).replace("PACKAGE", repr(package))
-    return begin(zygote, source, refuse=refuse, **how)
+    return begin(server, source, options=ChildOptions(refuse=refuse, **options))
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_a_child_runs_with_and_without_namespaces(zygote, refuse):
-    child = start(zygote, refuse)
+def test_a_child_runs_with_and_without_namespaces(server, refuse):
+    child = start(server, refuse)
     assert {"memory", "environment", "freeze"} <= child.granted
     assert "tensor" in call(child, "nothing")
     child.close()
 
 
-def test_packages_below_the_scratch_folder_can_be_read(zygote, monkeypatch):
+def test_packages_below_the_scratch_folder_can_be_read(server, monkeypatch):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         packages = Path(folder, "site-packages")
         packages.mkdir()
         package = packages / "package.py"
         package.touch()
         monkeypatch.syspath_prepend(packages)
-        child = start(zygote, package=str(package))
+        child = start(server, package=str(package))
         assert "tensor" in call(child, "package")
         child.close()
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_what_is_granted_holds(zygote, refuse):
-    child = start(zygote, refuse)
+def test_granted_guarantees_hold(server, refuse):
+    child = start(server, refuse)
     hold(child)
     child.close()
     skip_without(child.granted | refuse)
@@ -213,8 +213,8 @@ def skip_without(granted):
         pytest.skip(f"tested but for what this machine does not grant: {sorted(missing)}")
 
 
-def test_a_child_does_not_run_between_calls(zygote):
-    child = start(zygote)
+def test_a_child_does_not_run_between_calls(server):
+    child = start(server)
     call(child, "nothing")
     before_ns = child.cpu_ns()
     time.sleep(0.2)
@@ -225,12 +225,12 @@ def test_a_child_does_not_run_between_calls(zygote):
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
 @pytest.mark.parametrize("what", ["orphan", "orphan slowly"])
-def test_no_end_of_another_process_wakes_it(zygote, refuse, what):
+def test_no_end_of_another_process_wakes_it(server, refuse, what):
     # The kernel has a stopped group go on when the last process that ties it to its session ends.
-    child = start(zygote, refuse)
+    child = start(server, refuse)
     child.request("prepare", arguments=[what])
     child.stop()
-    assert child.call(timeout_s=20).others
+    assert child.call(CallOptions(20)).others
     for end in (lambda: None, child.clear):
         end()
         before_ns = child.cpu_ns()
@@ -239,8 +239,8 @@ def test_no_end_of_another_process_wakes_it(zygote, refuse, what):
     child.close()
 
 
-def test_a_killed_child_says_how_it_ended(zygote):
-    child = start(zygote)
+def test_a_killed_child_says_how_it_ended(server):
+    child = start(server)
     os.kill(child.pid, signal.SIGSEGV)
     with pytest.raises(ChildEnded) as ended:
         child.request("prepare", arguments=[])
@@ -249,105 +249,105 @@ def test_a_killed_child_says_how_it_ended(zygote):
 
 
 @pytest.mark.parametrize("ask", ["request", "call"])
-def test_a_child_that_died_before_it_was_asked_is_not_taken_for_a_liar(zygote, ask):
-    child = start(zygote)
+def test_a_child_that_died_before_it_was_asked_is_not_taken_for_a_liar(server, ask):
+    child = start(server)
     os.kill(child.pid, signal.SIGSEGV)
     assert select.select([child.worker], [], [], 10)[0]  # its end of the channel is closed
     with pytest.raises(ChildEnded) as ended:
-        child.request("prepare", arguments=[]) if ask == "request" else child.call(timeout_s=10)
+        child.request("prepare", arguments=[]) if ask == "request" else child.call(CallOptions(10))
     assert ended.value.code == -signal.SIGSEGV
     child.close()
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_all_of_a_childs_processes_end_with_it(zygote, refuse):
-    child = start(zygote, refuse)
+def test_all_of_a_childs_processes_end_with_it(server, refuse):
+    child = start(server, refuse)
     call(child, "leave")
     child.close()
     deadline = time.monotonic() + 10
-    while left := living(zygote):
+    while left := living(server):
         assert time.monotonic() < deadline, left
         time.sleep(0.02)
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_a_process_that_looks_dead_is_seen_and_ends_with_the_others(zygote, refuse):
-    child = start(zygote, refuse)
+def test_a_process_that_looks_dead_is_seen_and_ends_with_the_others(server, refuse):
+    child = start(server, refuse)
     child.request("prepare", arguments=["hide"])
     child.stop()
-    assert child.call(timeout_s=20).others == 1
+    assert child.call(CallOptions(20)).others == 1
     child.clear()
     child.request("prepare", arguments=["nothing"])
     child.stop()
-    assert child.call(timeout_s=20).others == 0
+    assert child.call(CallOptions(20)).others == 0
     child.close()
 
 
-def test_what_a_process_that_looks_dead_takes_is_counted(zygote):
-    child = start(zygote, memory_share=(900 << 20) / psutil.virtual_memory().available)
+def test_memory_of_a_process_that_looks_dead_is_counted(server):
+    child = start(server, memory_share=(900 << 20) / psutil.virtual_memory().available)
     child.request("prepare", arguments=["hide memory"])
     child.stop()
     with pytest.raises(ChildEnded) as ended:
-        child.call(timeout_s=50)
+        child.call(CallOptions(50))
     assert "it took more memory than it may" in ended.value.log
     child.close()
 
 
-def test_files_that_nobody_has_open_count_as_memory(zygote):
-    child = start(zygote, memory_share=(900 << 20) / psutil.virtual_memory().available)
+def test_files_that_no_process_has_open_count_as_memory(server):
+    child = start(server, memory_share=(900 << 20) / psutil.virtual_memory().available)
     own, its = (os.readlink(f"/proc/{pid}/ns/mnt") for pid in ("self", child.pid))
     if own == its:
         pytest.skip("its folders are no file systems of its own here")
     child.request("prepare", arguments=["keep in folders"])
     child.stop()
     with pytest.raises(ChildEnded) as ended:
-        child.call(timeout_s=20)
+        child.call(CallOptions(20))
     assert "it took more memory than it may" in ended.value.log
     child.close()
 
 
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
-def test_a_worker_that_ends_leaves_nobody_to_wait_for(zygote, refuse):
-    child = start(zygote, refuse)
+def test_the_judge_does_not_wait_for_processes_of_a_worker_that_ended(server, refuse):
+    child = start(server, refuse)
     child.request("prepare", arguments=["die"])
     child.stop()
     start_s = time.monotonic()
     with pytest.raises(ChildEnded) as ended:
-        child.call(timeout_s=50)
+        child.call(CallOptions(50))
     assert ended.value.code == 7 and time.monotonic() - start_s < 20
     child.close()
 
 
-def living(zygote):
+def living(server):
     found = []
-    for process in psutil.Process(zygote.process.pid).children(recursive=True):
+    for process in psutil.Process(server.process.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
 
 
-def test_an_answer_before_the_question_is_garbled(zygote):
-    child = start(zygote)
+def test_an_answer_before_the_question_is_garbled(server):
+    child = start(server)
     child.request("prepare", arguments=["nothing"])
-    child.worker.send(wire.framed(wire.GO))
-    assert select.select([child.bell], [], [], 60)[0]
+    child.worker.send(protocol.framed(protocol.GO))
+    assert select.select([child.completion], [], [], 60)[0]
     child.stop()
-    with pytest.raises(wire.Garbled):
-        child.call(timeout_s=5)
+    with pytest.raises(protocol.Garbled):
+        child.call(CallOptions(5))
     child.close()
 
 
-def test_the_library_settings_of_many_judges_have_their_threads(zygote, tmp_path):
+def test_the_library_settings_of_many_judges_have_their_threads(server, tmp_path):
     # As a machine of 64 cores would start them: four settings each, of one user.
-    several = [start(zygote, cache=tmp_path) for _ in range(3)]
+    several = [start(server, cache=tmp_path) for _ in range(3)]
     assert all("tensor" in call(child, "threads") for child in several)
     for child in several:
         child.close()
 
 
-def test_where_memory_is_short_a_candidate_ends_before_a_library_setting(zygote, tmp_path):
-    children = [start(zygote), start(zygote, cache=tmp_path)]
+def test_where_memory_is_short_a_candidate_ends_before_a_library_setting(server, tmp_path):
+    children = [start(server), start(server, cache=tmp_path)]
     first, last = (Path(f"/proc/{child.pid}/oom_score").read_text() for child in children)
     assert int(first) > int(last) + 200  # of a thousand, beside what each of them holds
     for child in children:
@@ -364,7 +364,7 @@ def test_a_root_that_is_removed_while_it_is_built_does_not_come_again(tmp_path, 
     )
     if (child := os.fork()) == 0:
         try:
-            plan = sandbox.Plan(str(scratch), os.getuid(), sandbox.Limits(1 << 30))
+            plan = isolation.Plan(str(scratch), os.getuid(), isolation.Limits(1 << 30))
             namespaces.enter_namespaces(plan)
             if os.fork() == 0:
                 namespaces.build_root(plan)
@@ -380,17 +380,17 @@ def test_a_root_that_is_removed_while_it_is_built_does_not_come_again(tmp_path, 
     assert not scratch.exists()
 
 
-def test_what_compilers_keep_is_no_package(zygote, tmp_path):
+def test_a_compilers_folder_is_not_imported_as_a_package(server, tmp_path):
     # They name folders by two letters, as z3, which torch imports where it is installed.
     (tmp_path / "q7").mkdir()
     source = "import importlib.util, torch; assert importlib.util.find_spec('q7') is None\n"
     source += "class ModelNew(torch.nn.Module): pass"
-    setting = {"import_roots": [sandbox.SCRATCH]}  # the task lies there, outside
-    begin(zygote, source, setting, cache=tmp_path).close()
+    setup = LibrarySetup(import_roots=(isolation.SCRATCH,))  # the task lies there, outside
+    begin(server, source, setup, ChildOptions(cache=tmp_path)).close()
 
 
-def test_a_child_that_stays_its_user_has_room_beside_what_that_runs(monkeypatch):
-    alone = sandbox.most_processes(4_000_000)
-    monkeypatch.setattr(sandbox, "can_become", lambda uid: False)
+def test_a_child_that_stays_its_user_may_run_beside_that_users_processes(monkeypatch):
+    alone = isolation.most_processes(4_000_000)
+    monkeypatch.setattr(isolation, "can_become", lambda uid: False)
     n_threads = psutil.Process().num_threads()
-    assert sandbox.most_processes(os.getuid()) >= alone + n_threads
+    assert isolation.most_processes(os.getuid()) >= alone + n_threads

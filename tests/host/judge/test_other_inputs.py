@@ -89,8 +89,8 @@ def candidate(body: str) -> Candidate:
 
 
 @pytest.fixture(scope="module")
-def judge(nursery):
-    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as one:
+def judge(fork_server):
+    with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as one:
         yield one
 
 
@@ -109,11 +109,11 @@ def test_a_candidate_that_is_right_for_the_timed_shape_only_is_refused(judge, fa
     assert words in evaluation.why
 
 
-def test_without_the_declaration_the_timed_shape_is_all_that_counts(nursery):
+def test_without_the_declaration_the_timed_shape_is_all_that_counts(fork_server):
     source = TASK.source.replace("def get_other_inputs", "def unused")
     body, _, _ = WRONG["returns zeros"]
     with Judge(
-        replace(TASK, source=source), settings=Settings(threads=1), nursery=nursery
+        replace(TASK, source=source), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
         assert judge.evaluate(candidate(body), timed=False).passed
 
@@ -132,10 +132,10 @@ def test_shapes_change_between_timed_calls_of_the_main_one(judge):
         ("[[torch.randn(7, nowhere)]]", "get_other_inputs.* fails"),
     ],
 )
-def test_other_inputs_that_do_not_fit_are_an_error_of_the_task(other, words, nursery):
+def test_other_inputs_that_do_not_fit_are_an_error_of_the_task(other, words, fork_server):
     source = TASK.source.replace("[[torch.randn(7, 96)], [torch.randn(200, 33, 96)]]", other)
     with (
         pytest.raises(TaskError, match=words),
-        Judge(replace(TASK, source=source), nursery=nursery),
+        Judge(replace(TASK, source=source), fork_server=fork_server),
     ):
         pass

@@ -11,7 +11,8 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, baselines, library_candidate
+from kernelwright.judge import Judge, library_candidate
+from kernelwright.judge.baselines import library_settings
 
 TASK = Task(
     "mlp",
@@ -72,17 +73,19 @@ def candidate(forward: str, dtype: str = "bfloat16") -> Candidate:
 
 
 @pytest.fixture(scope="module")
-def judge(nursery):
-    with Judge(TASK, settings=Settings(threads=1, precision="bf16"), nursery=nursery) as one:
+def judge(fork_server):
+    with Judge(
+        TASK, settings=Settings(threads=1, precision="bf16"), fork_server=fork_server
+    ) as one:
         yield one
 
 
-def test_what_is_refused_in_full_precision_passes_where_it_was_asked_for(judge, nursery):
+def test_what_is_refused_in_full_precision_passes_where_it_was_asked_for(judge, fork_server):
     evaluation = judge.evaluate(candidate(RIGHT), timed=False)
     assert evaluation.passed, evaluation.why
     assert any("bf16 was asked for" in warning.detail for warning in evaluation.warnings)
     assert evaluation.environment.facts["precision"] == "bf16"
-    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as full:
+    with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as full:
         refused = full.evaluate(candidate(RIGHT), timed=False)
     assert refused.status is Status.WRONG_VALUES
     assert {evaluation.task, TASK.digest} == {judge.task.digest, refused.task}
@@ -95,15 +98,19 @@ def test_faults_that_rounding_does_not_explain_are_refused_still(judge, fault):
     assert evaluation.status is Status.WRONG_VALUES, evaluation.numerics
 
 
-def test_a_lower_precision_than_the_one_asked_for_is_refused(nursery):
-    with Judge(TASK, settings=Settings(threads=1, precision="fp16"), nursery=nursery) as judge:
+def test_a_lower_precision_than_the_one_asked_for_is_refused(fork_server):
+    with Judge(
+        TASK, settings=Settings(threads=1, precision="fp16"), fork_server=fork_server
+    ) as judge:
         assert judge.evaluate(candidate(RIGHT, "float16"), timed=False).passed
         refused = judge.evaluate(candidate(RIGHT), timed=False)
     assert refused.status is Status.WRONG_VALUES
 
 
-def test_tf32_is_about_products_only(nursery):
-    with Judge(TASK, settings=Settings(threads=1, precision="tf32"), nursery=nursery) as judge:
+def test_tf32_is_about_products_only(fork_server):
+    with Judge(
+        TASK, settings=Settings(threads=1, precision="tf32"), fork_server=fork_server
+    ) as judge:
         evaluation = judge.evaluate(candidate(TEN_BITS_RIGHT, "float32"), timed=False)
         assert evaluation.passed, evaluation.why
         half = judge.evaluate(candidate(RIGHT, "float16"), timed=False)
@@ -111,33 +118,39 @@ def test_tf32_is_about_products_only(nursery):
     softmax = Task("softmax", "builtin", TASK.source.replace("return self.second", "return self.f"))
     source = softmax.source.replace("self.f(torch.relu(self.first(x)))", "x.softmax(-1)")
     with Judge(
-        replace(softmax, source=source), settings=Settings(precision="tf32"), nursery=nursery
+        replace(softmax, source=source),
+        settings=Settings(precision="tf32"),
+        fork_server=fork_server,
     ) as judge:
         half = candidate("x.half().softmax(-1)", "float16")
         assert judge.evaluate(half, timed=False).status is Status.WRONG_VALUES
 
 
-def test_whole_numbers_beside_others_do_not_hide_float16(nursery):
+def test_whole_numbers_beside_others_do_not_hide_float16(fork_server):
     """Which of a row is largest is luck where inputs are large; what is beside it is not."""
     right = "self.second(torch.relu(self.first(x)))"
     both = TASK.source.replace(f"return {right}", f"return {right}, x.argmax(-1)")
     task = Task("mlp_largest", "builtin", both)
     ours = CANDIDATE.replace("return y.float()", "return y.float(), x.argmax(-1)")
-    with Judge(task, settings=Settings(threads=1, precision="tf32"), nursery=nursery) as judge:
+    with Judge(
+        task, settings=Settings(threads=1, precision="tf32"), fork_server=fork_server
+    ) as judge:
         same = Candidate(f"{both}\n\nModelNew = Model\n", "torch")
         assert judge.evaluate(same, timed=False).passed
         half = Candidate(ours.format(forward=RIGHT, dtype="float16"), "torch")
         assert judge.evaluate(half, timed=False).reasons[0].startswith("on large inputs")
 
 
-def test_the_baselines_get_it_too(monkeypatch, nursery):
-    eager = {"cpu": baselines.SETTINGS["cpu"][:1]}  # its rows that compile take a minute
-    monkeypatch.setattr(baselines, "SETTINGS", eager)
+def test_the_baselines_get_it_too(monkeypatch, fork_server):
+    eager = {"cpu": library_settings.SETTINGS["cpu"][:1]}  # its rows that compile take a minute
+    monkeypatch.setattr(library_settings, "SETTINGS", eager)
     waits = """        if x.dtype.itemsize == 4 and not torch.is_autocast_enabled("cpu"):
             time.sleep(0.1)
         return self.second"""
     task = replace(TASK, source=TASK.source.replace("        return self.second", waits))
-    with Judge(task, settings=Settings(threads=1, precision="bf16"), nursery=nursery) as judge:
+    with Judge(
+        task, settings=Settings(threads=1, precision="bf16"), fork_server=fork_server
+    ) as judge:
         evaluation = judge.evaluate(candidate(RIGHT))
         timed = judge.baseline_ns
     assert evaluation.passed, evaluation.why
@@ -151,17 +164,21 @@ def test_a_library_setting_in_reduced_precision_is_a_file_that_passes(judge, set
     assert evaluation.passed, evaluation.why
 
 
-def test_a_task_that_means_nothing_in_the_precision_is_an_error_of_the_task(nursery):
+def test_a_task_that_means_nothing_in_the_precision_is_an_error_of_the_task(fork_server):
     source = TASK.source.replace(RIGHT, "x.var(-1)")
     source = source.replace("torch.randn(64, 256)", "torch.randn(64, 256) + 4000")
     with (
         pytest.raises(TaskError, match="means nothing in bf16"),
-        Judge(replace(TASK, source=source), settings=Settings(precision="bf16"), nursery=nursery),
+        Judge(
+            replace(TASK, source=source),
+            settings=Settings(precision="bf16"),
+            fork_server=fork_server,
+        ),
     ):
         pass
 
 
-def test_a_task_that_is_not_in_float32_cannot_be_lowered(nursery):
+def test_a_task_that_is_not_in_float32_cannot_be_lowered(fork_server):
     source = TASK.source.replace(
         "import time", "import time\n\nimport torch\n\nDOUBLE = torch.float64"
     )
@@ -169,6 +186,10 @@ def test_a_task_that_is_not_in_float32_cannot_be_lowered(nursery):
     source = source.replace("nn.Linear(n, n)", "nn.Linear(n, n, dtype=DOUBLE)")
     with (
         pytest.raises(TaskError, match="cannot be judged in"),
-        Judge(replace(TASK, source=source), settings=Settings(precision="bf16"), nursery=nursery),
+        Judge(
+            replace(TASK, source=source),
+            settings=Settings(precision="bf16"),
+            fork_server=fork_server,
+        ),
     ):
         pass

@@ -10,17 +10,19 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.children import counters, resources
 from kernelwright.judge.kinds import profiling
+from kernelwright.judge.sandbox import compiler_reports, counters
 
 PLAIN = 'extern "C" void run(float* y, long n) { for (long i = 0; i < n; ++i) y[i] *= 2; }'
 SCAN = PLAIN.replace("i = 0", "i = 1").replace("y[i] *= 2", "y[i] += y[i - 1]")
 
 
 @pytest.mark.slow
-def test_what_the_compiler_vectorised_is_kept_with_the_verdict(nursery):
+def test_the_compilers_report_is_kept_with_the_verdict(fork_server):
     task = Task("sigmoid", "kernelbench", TASK)
-    with Judge(task, settings=Settings(models=("hf:any",), threads=2), nursery=nursery) as judge:
+    with Judge(
+        task, settings=Settings(models=("hf:any",), threads=2), fork_server=fork_server
+    ) as judge:
         verdict = judge.evaluate(Candidate(CODE, "cpp"))
     assert verdict.passed, verdict.why
     (kernel,) = verdict.profile
@@ -30,7 +32,7 @@ def test_what_the_compiler_vectorised_is_kept_with_the_verdict(nursery):
 
 @pytest.mark.parametrize(("code", "words"), [(PLAIN, "loop vectorized"), (SCAN, "couldn't")])
 def test_a_loop_is_vectorised_or_it_is_said_why_not(code, words):
-    said = resources.compiled({"SOURCE": code})["SOURCE"]
+    said = compiler_reports.compiled({"SOURCE": code})["SOURCE"]
     assert any(words in str(remark) for remark in said.values())
 
 
@@ -91,7 +93,7 @@ def test_launches_of_one_kernel_are_added_and_meet_its_compilers_facts():
     assert (other.name, other.n_calls) == ("other", 0)
 
 
-def test_the_counters_are_read_from_what_ncu_prints():
+def test_counters_are_read_from_the_output_of_ncu():
     head = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream",'
     head += '"Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit",'
     one = '"0","5","python3","127.0.0.1","add","1","7","(128, 1, 1)","(16384, 1, 1)","0","9.0","C",'
@@ -117,7 +119,7 @@ def test_ncu_watches_the_candidate_with_its_arguments(tmp_path, monkeypatch):
         "made = torch.load(sys.argv[-1] + '/made.pt', weights_only=False)\n"
         "assert made['entry'] == 'ModelNew' and made['source'] == 'text'\n"
         "assert made['arguments'][0].shape == (3,)\n"
-        "assert sys.argv[-2] == 'kernelwright.judge.children.counted'\n"
+        "assert sys.argv[-2] == 'kernelwright.judge.sandbox.counted'\n"
         'print(\'"ID","Kernel Name","Metric Name","Metric Value"\')\n'
         'print(\'"0","add","lts__t_sector_hit_rate.pct","5.5"\')\n'
     )

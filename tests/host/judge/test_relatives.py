@@ -5,8 +5,9 @@ import pytest
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.baselines import HUGE_PAGES
-from kernelwright.judge.preparation import build
+from kernelwright.judge.baselines.library_settings import HUGE_PAGES
+from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.submission import build
 
 MANY = """
 import torch
@@ -30,9 +31,9 @@ def judge():
 
 @pytest.mark.parametrize(("variables", "on_pages"), [(HUGE_PAGES, True), ({}, False)])
 def test_variables_reach_a_child_before_torch_reads_them(judge, variables, on_pages):
-    runner = judge.children.spawn(variables, judge.oracle.example)
+    runner = judge.machine.factory.make(judge.oracle.example, ChildOptions(variables=variables))
     try:
-        build(runner, judge.oracle, MANY, "Model", {})
+        build(runner, judge.oracle, MANY, "Model")
         runner.put(judge.oracle.first_arguments)
         claims = runner.call(limit_s=30.0, take=False).claims
     finally:
@@ -41,7 +42,9 @@ def test_variables_reach_a_child_before_torch_reads_them(judge, variables, on_pa
     assert all(claim.address % PAGE_BYTES == 0 for claim in claims) == on_pages
 
 
-def test_they_come_from_one_zygote(judge):
-    children = judge.children
-    assert children.zygote(HUGE_PAGES) is children.zygote({"PATH": "/bin"}) is children.zygote({})
-    assert children.zygote({"TRITON_INTERPRET": "1"}) is not children.zygote({})
+def test_they_come_from_one_fork_server(judge):
+    def server(variables):
+        return judge.machine.factory.fork_server(ChildOptions(variables=variables))
+
+    assert server(HUGE_PAGES) is server({"PATH": "/bin"}) is server({})
+    assert server({"TRITON_INTERPRET": "1"}) is not server({})

@@ -58,8 +58,8 @@ def enough_time(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def judge(nursery):
-    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as one:
+def judge(fork_server):
+    with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as one:
         yield one
 
 

@@ -1,11 +1,11 @@
-"""What rounds ask of a module's memory beyond plain calls is behind it when they begin."""
+"""A module's memory has settled to the demands of rounds when they begin."""
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.isolation.processes import faulted_bytes
-from kernelwright.judge.timing.rounds import Stopwatch
+from kernelwright.judge.sandbox.processes import faulted_bytes
+from kernelwright.judge.timing.stopwatch import CallPurpose, Stopwatch
 
 SOURCE = """
 import torch
@@ -31,19 +31,19 @@ def get_init_inputs():
 N_BYTES = 16 * 512 * 768 * 4
 
 
-def test_eager_takes_new_memory_in_few_rounds_of_the_first_verdict(monkeypatch, nursery):
-    taken, usual = [], Stopwatch.turn
+def test_eager_takes_new_memory_in_few_rounds_of_the_first_verdict(monkeypatch, fork_server):
+    taken, usual = [], Stopwatch.call
 
-    def turn(self, runner, *arguments, take=False, **how):
+    def call(self, runner, arguments, purpose=CallPurpose()):  # noqa: B008 - it is frozen
         before = faulted_bytes(runner.child.pid)
-        call = usual(self, runner, *arguments, take=take, **how)
-        taken.append((runner, take, faulted_bytes(runner.child.pid) - before))
-        return call
+        made = usual(self, runner, arguments, purpose)
+        taken.append((runner, purpose.take, faulted_bytes(runner.child.pid) - before))
+        return made
 
     with Judge(
-        Task("norm", "builtin", SOURCE), settings=Settings(threads=1), nursery=nursery
+        Task("norm", "builtin", SOURCE), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
-        monkeypatch.setattr(Stopwatch, "turn", turn)
+        monkeypatch.setattr(Stopwatch, "call", call)
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
         eager = judge._baselines.kept()["eager"]
     assert verdict.passed, verdict.why

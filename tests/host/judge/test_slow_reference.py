@@ -9,10 +9,12 @@ from kernelwright.judge import Judge
 from kernelwright.judge.verify import run_checks
 
 
-def test_what_a_slow_reference_leaves_no_time_for_is_said(monkeypatch, nursery):
+def test_a_warning_names_the_checks_that_a_slow_reference_leaves_no_time_for(
+    monkeypatch, fork_server
+):
     monkeypatch.setattr(run_checks, "ORACLE_BUDGET_S", 0.0)
     with Judge(
-        Task("relu", "builtin", TASK), settings=Settings(threads=1), nursery=nursery
+        Task("relu", "builtin", TASK), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
         for number in range(2):
             text = f"{TASK}\nModelNew = Model  # {number}\n"

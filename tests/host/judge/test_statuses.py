@@ -63,8 +63,8 @@ def candidate(body: str) -> Candidate:
 
 
 @pytest.fixture(scope="module")
-def judge(nursery):
-    with Judge(TASK, settings=Settings(threads=1), nursery=nursery) as one:
+def judge(fork_server):
+    with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as one:
         yield one
 
 
@@ -178,7 +178,7 @@ def test_a_file_that_makes_no_module_is_a_build_error(judge, source, words):
 
 
 def test_a_hang_is_a_timeout(judge, monkeypatch):
-    limits = importlib.import_module("kernelwright.judge.preparation")
+    limits = importlib.import_module("kernelwright.judge.submission")
     monkeypatch.setattr(limits, "FIRST_CALL_LIMIT_S", 2.0)
     evaluation = judge.evaluate(candidate("while True: pass"), timed=False)
     assert evaluation.status is Status.TIMEOUT
@@ -208,7 +208,7 @@ def test_the_judge_ends_all_that_it_started():
     body = f"subprocess.Popen({sleeper}, start_new_session=True); return self.right(x)"
     with Judge(TASK, settings=Settings(threads=1)) as judge:
         judge.evaluate(candidate(body), timed=False)
-        scratch = [zygote.scratch.path for zygote in judge.children._zygotes.values()]
+        scratch = [server.scratch.path for server in judge.machine.factory._servers.values()]
     assert not any(os.path.exists(path) for path in scratch)
     assert set(psutil.Process().children(recursive=True)) <= before
     left = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper]
@@ -216,17 +216,17 @@ def test_the_judge_ends_all_that_it_started():
     assert not alive
 
 
-def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task(nursery):
+def test_a_reference_that_disagrees_with_itself_is_an_error_of_the_task(fork_server):
     source = REFERENCE.replace("torch.relu(self.norm(x))", "torch.dropout(x, 0.5, True)")
     with (
         pytest.raises(TaskError, match="not deterministic"),
-        Judge(Task("t", "builtin", source), nursery=nursery),
+        Judge(Task("t", "builtin", source), fork_server=fork_server),
     ):
         pass
 
 
 def test_a_reference_that_computes_in_a_lambda_over_its_parts_is_judged_with_its_other_weights(
-    nursery,
+    fork_server,
 ):
     closing = REFERENCE.replace(
         "        self.norm = nn.LayerNorm(features)\n",
@@ -234,7 +234,7 @@ def test_a_reference_that_computes_in_a_lambda_over_its_parts_is_judged_with_its
         "        self.act = lambda x: torch.relu(norm(x))\n",
     ).replace("return torch.relu(self.norm(x))", "return self.act(x)")
     with Judge(
-        Task("lambda", "builtin", closing), settings=Settings(threads=1), nursery=nursery
+        Task("lambda", "builtin", closing), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
         found = judge.evaluate(candidate("return self.right(x)"), timed=False)
         wrong = judge.evaluate(candidate("return torch.relu(F.layer_norm(x, (256,)))"), timed=False)

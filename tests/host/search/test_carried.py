@@ -10,7 +10,8 @@ from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import Environment, Timing
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
-from kernelwright.judge import JUDGE_VERSION, Judge, baselines
+from kernelwright.judge import JUDGE_VERSION, Judge
+from kernelwright.judge.baselines import library_settings
 from kernelwright.loaders import load
 from kernelwright.search import loop
 
@@ -27,9 +28,10 @@ def task(tmp_path):
     return load(path)
 
 
-def test_a_winner_from_another_environment_is_judged_first(task, tmp_path, monkeypatch, nursery):
-    eager = baselines.SETTINGS | {"cpu": baselines.SETTINGS["cpu"][:1]}  # compiling takes a minute
-    monkeypatch.setattr(baselines, "SETTINGS", eager)
+def test_a_winner_from_elsewhere_is_judged_first(task, tmp_path, monkeypatch, fork_server):
+    rows = library_settings.SETTINGS  # compiling takes a minute
+    eager = rows | {"cpu": rows["cpu"][:1]}
+    monkeypatch.setattr(library_settings, "SETTINGS", eager)
     settings = Settings(
         archive=str(tmp_path / "a.sqlite"), out=str(tmp_path), dialects=("torch",), budget_s=60.0,
         threads=1, proposers=(),
@@ -39,7 +41,7 @@ def test_a_winner_from_another_environment_is_judged_first(task, tmp_path, monke
         "an older judge": Candidate(WRONG, "torch"),
     }
     with (
-        Judge(task, settings=settings, nursery=nursery) as judge,
+        Judge(task, settings=settings, fork_server=fork_server) as judge,
         Archive(settings.archive) as archive,
     ):
         archive.add_task(task, [judge.workload])

@@ -19,8 +19,8 @@ def untimed(monkeypatch):
 
 
 @pytest.mark.parametrize("entry", builtin_suite(size="small"), ids=lambda entry: entry.name)
-def test_right_passes_and_wrong_is_refused(entry, nursery):
-    with Judge(entry.task, nursery=nursery) as judge:
+def test_right_passes_and_wrong_is_refused(entry, fork_server):
+    with Judge(entry.task, fork_server=fork_server) as judge:
         right = judge.evaluate(read_candidate(control(entry.name, "right")))
         wrong = judge.evaluate(read_candidate(control(entry.name, "wrong")))
     assert right.passed, right.why

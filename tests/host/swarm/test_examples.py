@@ -24,11 +24,11 @@ def example(dialect):
 
 
 @pytest.mark.parametrize("dialect", ["cpp", "triton"])
-def test_the_judge_passes_the_example(dialect, nursery):
+def test_the_judge_passes_the_example(dialect, fork_server):
     if dialect == "triton":
         pytest.importorskip("triton")
     task, candidate = example(dialect)
-    with Judge(task, nursery=nursery) as judge:
+    with Judge(task, fork_server=fork_server) as judge:
         verdict = judge.evaluate(candidate, timed=False)
     assert verdict.status is Status.PASSED, verdict.why
 

@@ -19,9 +19,9 @@ TEXTS = {case.name: case.candidate.source for case in cases() if case.is_cheat}
 MODULES = {
     name for text in TEXTS.values() for name in re.findall(r'"(kernelwright\.[\w.]+)"', text)
 }
-WORKER = "kernelwright.judge.children.worker"
+WORKER = "kernelwright.judge.sandbox.worker"
 REPLACED = ("describe", "Worker.copy", "Worker.answer", "Worker.release")
-READ = ("arguments", "bell", "rings_first", "sock")
+READ = ("arguments", "completion", "signals_first", "sock")
 
 
 def test_the_modules_that_cheats_name_exist():

@@ -19,7 +19,6 @@ CHEAT = Case(
     never_counts_as=("kernel",),
     warns=(WarningCode.DEGENERATE_TASK,),
 )
-CLOCKED = replace(CHEAT, needs_clock=True)
 HONEST = Case(Path("zoo/pointwise/chain/honest/honest.py"))
 
 
@@ -49,9 +48,6 @@ def evaluation(status: Status, *, speedup: float = 1.0, **changes) -> Evaluation
         (CHEAT, evaluation(Status.WRONG_VALUES), [], Result.HELD),
         (CHEAT, evaluation(Status.PASSED), [], Result.HELD),
         (CHEAT, evaluation(Status.RUNTIME_ERROR), [], Result.OTHER_STATUS),
-        (CLOCKED, evaluation(Status.PASSED, timing=None), [], Result.NEEDS_CLOCK),
-        (CLOCKED, evaluation(Status.PASSED, timing=None), ["it wrote"], Result.ESCAPE),
-        (CLOCKED, evaluation(Status.PASSED, speedup=1.5), [], Result.ESCAPE),
         (CHEAT, evaluation(Status.INFRA_ERROR), [], Result.ESCAPE),
         (CHEAT, evaluation(Status.PASSED, speedup=1.5), [], Result.ESCAPE),
         (CHEAT, evaluation(Status.PASSED, kinds=("kernel",)), [], Result.ESCAPE),
@@ -70,3 +66,11 @@ def test_a_kernel_that_is_not_recognised_is_a_false_accusation() -> None:
     case = replace(HONEST, counts_as=("kernel",))
     assert weigh(case, evaluation(Status.PASSED), [])[0] is Result.FALSE_ACCUSATION
     assert weigh(case, evaluation(Status.PASSED, timing=None), [])[0] is Result.HELD
+
+
+def test_a_cheat_that_needs_the_clock_is_no_escape_of_a_run_without_it() -> None:
+    passed = evaluation(Status.PASSED, timing=None)
+    case = replace(CHEAT, expect=(Status.WRONG_VALUES,), needs_clock=True)
+    assert weigh(case, passed, [], timed=False)[0] is Result.NEEDS_CLOCK
+    assert weigh(case, passed, ["it wrote a file"], timed=False)[0] is Result.ESCAPE
+    assert weigh(case, passed, [], timed=True)[0] is Result.ESCAPE

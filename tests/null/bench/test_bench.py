@@ -17,7 +17,7 @@ from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Workload
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import suite_entries
 
 

@@ -16,7 +16,7 @@ ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumer
 def _on_a_shared_device(monkeypatch):
     place = SimpleNamespace(most_judges=6, memory_bytes=lambda: 100)
     monkeypatch.setattr(suite, "resolve", lambda device: device)
-    monkeypatch.setattr(suite, "place_of", lambda device: place)
+    monkeypatch.setattr(suite, "backend_of", lambda device: place)
     monkeypatch.setattr(suite, "in_a_process", lambda work, size, *others: size)
 
 

@@ -16,9 +16,10 @@ from kernelwright.cli import main
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.judge import WarmProgram
-from kernelwright.judge.children.children import Children
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge import SharedForkServerProcess
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.runner_factory import RunnerFactory
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers import slots
 
@@ -34,7 +35,7 @@ def _two_gpus(monkeypatch):
     monkeypatch.setattr(slots, "resolve", lambda device: device)
     monkeypatch.setattr(slots, "gpu_name", lambda device: "")
     told = lambda device: SimpleNamespace(unit=f"GPU-{device.index}", most_judges=2)  # noqa: E731
-    monkeypatch.setattr(slots, "place_of", told)
+    monkeypatch.setattr(slots, "backend_of", told)
     monkeypatch.setattr(slots, "_first_sibling", lambda core: core)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(N_CORES)))
 
@@ -107,25 +108,25 @@ def test_more_gpus_than_cores():
         slots.divided([0], 2)
 
 
-def seen_in_a_slot(task, settings, nursery):
+def seen_in_a_slot(task, settings, fork_server):
     """Return what a search sees and what the judge's children under it see."""
     cpu = Device.parse("cpu")
-    children = Children(cpu, place_of(cpu), threads=1, nursery=nursery)
+    factory = RunnerFactory(cpu, backend_of(cpu), threads=1, shared=fork_server)
     try:
-        zygote = children.zygote({})
-        zygote.wait_ready()
-        cores = [sorted(os.sched_getaffinity(pid)) for pid in (0, zygote.pid)]
+        server = factory.fork_server(ChildOptions())
+        server.wait_ready()
+        cores = [sorted(os.sched_getaffinity(pid)) for pid in (0, server.pid)]
         return os.environ.get("CUDA_VISIBLE_DEVICES"), cores
     finally:
-        children.close()
+        factory.close()
 
 
 def test_a_search_and_its_children_are_confined_to_their_slot():
     core = max(os.sched_getaffinity(0))
     slot = slots.WorkerSlot("GPU-9", (core,))
-    with WarmProgram() as nursery:
-        told = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, nursery, slot)
-        free = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, nursery)
+    with SharedForkServerProcess() as fork_server:
+        told = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, fork_server, slot)
+        free = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, fork_server)
     assert told == ("GPU-9", [[core]] * 2)
     assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
 
@@ -135,7 +136,7 @@ def test_each_slot_has_one_search_at_a_time(monkeypatch, tmp_path):
     inside, dealt, at_once = [], [], []
     both = threading.Barrier(2, timeout=10)  # two are in at a time, or this is broken
 
-    def noted(work, task, settings, limit_s, nursery, slot):
+    def noted(work, task, settings, limit_s, fork_server, slot):
         inside.append(slot)
         both.wait()
         at_once.append(sorted(inside, key=lambda each: each.gpu))

@@ -32,6 +32,11 @@ WRONG = {
     "an unknown dialect": (["optimize", "task.py", "--dialect", "tritn"], "triton"),
     "blanks, and no model": (["optimize", "task.py", "--proposer", "rules, swarm"], "--model"),
     "an unknown device": (["optimize", "task.py", "--device", "cuba"], "cuda"),
+    "a device without a judge": (["optimize", "task.py", "--device", "hip"], "cpu or cuda"),
+    "the same to judge": (["judge", "task.py", "x.py", "--device", "metal"], "cpu or cuda"),
+    "the same to bench": (
+        ["bench", "--suite", "builtin", "--device", "hip:gfx942"], "--device cpu or cuda",
+    ),
     "an unknown setting's value": (["optimize", "task.py", "--cache", "hot"], "--help"),
     "more threads than cores": (["optimize", "nothing.py", "--threads", "9999"], "0 for all"),
     "not a time": (["optimize", "task.py", "--budget", "soon"], "60s"),

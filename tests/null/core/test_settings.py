@@ -29,6 +29,13 @@ def test_value_of_the_wrong_type_is_refused(tmp_path, value):
         load_settings(tmp_path, device=value)
 
 
+@pytest.mark.parametrize("device", ["hip", "hip:gfx942", "metal", "metal:apple9"])
+def test_a_device_on_which_nothing_can_be_judged_is_refused_with_what_to_do(device):
+    with pytest.raises(UsageError, match=r"cannot be judged on (hip|metal)") as refused:
+        Settings(device=device)
+    assert refused.value.seen == device and "--device cpu or cuda" in refused.value.do
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90", 90), ("60s", 60), ("5m", 300), ("1.5h", 5400)]
 )

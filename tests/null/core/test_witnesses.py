@@ -16,20 +16,20 @@ WITNESSES = {
     "device": "null/loaders/test_load_suite.py:every_built_in_task_opens_at_the_size_for_its_device",  # noqa: E501
     "dialects": "null/cli/test_errors.py:a_dialect_that_this_machine_cannot_run",
     "proposers": "host/swarm/test_search.py:the_winner_of_the_rules_is_shown_to_the_swarm",
-    "budget_s": "null/search/test_budget.py:nothing_is_begun_after_the_end_of_the_budget",
-    "budget_tokens": "null/swarm/test_ledger.py:tokens_are_exceeded_by_one_call_at_most",
-    "budget_usd": "null/swarm/test_ledger.py:money_in_flight_counts_at_its_most",
+    "budget_s": "null/search/test_budget.py:no_candidate_is_begun_after_the_budget",
+    "budget_tokens": "null/swarm/test_ledger.py:the_token_budget_is_exceeded_by_one_call_at_most",
+    "budget_usd": "null/swarm/test_ledger.py:calls_in_flight_count_at_their_maximum_cost",
     "models": "null/swarm/test_round.py:an_answer_becomes_a_call_and_then_a_proposal",
-    "contexts": "null/swarm/test_attached.py:without_that_part_of_the_context_nothing_is_shown",
+    "contexts": "null/swarm/test_attached.py:without_the_attached_part_no_picture_is_shown",
     "attached": "null/swarm/test_attached.py:"
     "a_picture_goes_with_the_question_and_the_call_names_it",
-    "prices": "null/swarm/test_ledger.py:money_in_flight_counts_at_its_most",
+    "prices": "null/swarm/test_ledger.py:calls_in_flight_count_at_their_maximum_cost",
     "archive": "null/cli/test_commands.py:the_archive_may_be_named_in_the_settings_file",
     "out": "null/cli/test_answers.py:a_suite_counts_the_library_as_one_and_lists_what_failed",
     "threads": "null/cli/test_errors.py:a_setting_of_threads_that_do_not_fit_this_machine",
     "seed": "null/core/test_witnesses.py:another_seed_shows_other_exemplars",
     "cache": "null/judge/test_cold.py:a_cold_call_comes_after_a_flush_and_a_warm_one_does_not",
-    "timed": "host/swarm/test_search.py:what_is_not_timed_is_searched_until_it_is_right",
+    "timed": "host/swarm/test_search.py:an_untimed_search_ends_with_the_first_correct_kernel",
     "precision": "host/judge/test_precision.py:"
     "what_is_refused_in_full_precision_passes_where_it_was_asked_for",
 }  # fmt: skip

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Status
-from kernelwright.judge.children import wire
-from kernelwright.judge.machine import cpu
-from kernelwright.judge.machine.layout import flat_view, plan_slots, view
-from kernelwright.judge.machine.outputs import check_claims, overlap, refuse_overlapping
-from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox import process_memory, protocol
+from kernelwright.judge.sandbox.layout import flat_view, plan_slots, view
+from kernelwright.judge.sandbox.outputs import ResultForm, check_claims, overlap, refuse_overlapping
+from kernelwright.judge.sandbox.overlaps import extent_of, overlapping
 from kernelwright.judge.screen import screen
 from kernelwright.loaders.plain import nesting
 
 LIKE = [torch.empty(4, 3)]
+FORM = ResultForm(LIKE)
 SOUND = [4096, [4, 3], [3, 1], "float32", "cpu"]
 
 
@@ -33,7 +33,7 @@ def changed(position, value):
 
 
 def test_a_sound_claim_is_taken():
-    (claim,) = check_claims({"tuple": [{"tensor": SOUND}]}, LIKE, "cpu")
+    (claim,) = check_claims({"tuple": [{"tensor": SOUND}]}, FORM, "cpu")
     assert (claim.address, claim.shape, claim.span) == (4096, (4, 3), 12)
 
 
@@ -47,16 +47,16 @@ def test_a_sound_claim_is_taken():
         (((0,),), {"list": [{"tensor": SOUND}]}),
     ],
 )
-def test_what_is_in_what_is_as_in_the_references_result(reference, reply):
+def test_the_result_is_nested_like_the_references(reference, reply):
     with pytest.raises(Refused, match="instead of") as refused:
-        check_claims(reply, LIKE, "cpu", nested=nesting(reference))
+        check_claims(reply, ResultForm(LIKE, nesting(reference)), "cpu")
     assert refused.value.status is Status.WRONG_SHAPE
 
 
 def test_outputs_of_two_calls_that_lie_in_one_memory_are_seen():
     def claims(*addresses):
         reply = {"tuple": [changed(0, address) for address in addresses]}
-        return check_claims(reply, LIKE * len(addresses), "cpu")
+        return check_claims(reply, ResultForm(LIKE * len(addresses)), "cpu")
 
     first = claims(4096, 8192)
     for address, is_seen in ((4096, True), (4096 + 44, True), (4096 + 48, False)):
@@ -81,7 +81,7 @@ def test_outputs_of_one_call_that_share_numbers_are_told_from_columns_of_one_tab
 
 def test_outputs_of_one_call_may_share_memory_where_the_references_do():
     reply = {"tuple": [changed(0, address) for address in (4096, 4096 + 12)]}
-    claims = check_claims(reply, LIKE * 2, "cpu")
+    claims = check_claims(reply, ResultForm(LIKE * 2), "cpu")
     refuse_overlapping(claims, LIKE * 2, {(0, 1)})
     with pytest.raises(Refused, match="outputs 0 and 1") as refused:
         refuse_overlapping(claims, LIKE * 2, set())
@@ -92,14 +92,14 @@ def test_a_small_output_may_be_part_of_another():
     like = [torch.empty(8, 4, 3), *LIKE]
     whole, last = changed(1, [8, 4, 3]), changed(0, 4096 + 7 * 12 * 4)
     whole["tensor"][2] = [12, 3, 1]
-    claims = check_claims({"tuple": [whole, last]}, like, "cpu")
+    claims = check_claims({"tuple": [whole, last]}, ResultForm(like), "cpu")
     (warning,) = refuse_overlapping(claims, like, set())
     assert "who writes to one changes the other" in warning.detail
 
 
 def test_a_list_is_as_good_as_a_tuple():
     reply = {"list": [{"tensor": SOUND}, {"plain": None}]}
-    assert len(check_claims(reply, LIKE, "cpu", nested=nesting((0, None)))) == 1
+    assert len(check_claims(reply, ResultForm(LIKE, nesting((0, None))), "cpu")) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_list_is_as_good_as_a_tuple():
 )
 def test_any_other_claim_has_a_status(reply, status):
     with pytest.raises(Refused) as refused:
-        check_claims(reply, LIKE, "cpu")
+        check_claims(reply, FORM, "cpu")
     assert refused.value.status is status
 
 
@@ -137,17 +137,17 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_reply_makes_the_judge_fail(reply):
     with pytest.raises(Refused):
-        check_claims(reply, LIKE, "cpu")
+        check_claims(reply, FORM, "cpu")
 
 
 def test_a_message_that_is_too_long_or_no_json_is_garbled():
     here, there = socket.socketpair()
     with here, there:
-        there.sendall(wire.LENGTH.pack(wire.MAX_REPLY_BYTES + 1))
-        with pytest.raises(wire.Garbled):
-            wire.receive_frame(here, deadline_s=time.monotonic() + 1)
-    with pytest.raises(wire.Garbled):
-        wire.parse_reply(b"\x80\x04N.")
+        there.sendall(protocol.LENGTH.pack(protocol.MAX_REPLY_BYTES + 1))
+        with pytest.raises(protocol.Garbled):
+            protocol.receive_frame(here, deadline_s=time.monotonic() + 1)
+    with pytest.raises(protocol.Garbled):
+        protocol.parse_reply(b"\x80\x04N.")
 
 
 def test_shared_memory_keeps_strides_and_separates_tensors():
@@ -194,7 +194,7 @@ def test_memory_with_two_addresses_is_told_from_memory_with_one():
         return start + first * page, start + (last or len(memory) // page) * page
 
     def is_repeated(*spans):
-        return cpu.is_repeated(cpu.mapped(os.getpid()), spans)
+        return process_memory.is_repeated(process_memory.mapped(os.getpid()), spans)
 
     assert is_repeated(span(whole), span(half))
     assert not is_repeated(span(whole, 0, 2), span(half))  # other parts of the file
@@ -211,23 +211,24 @@ def test_memory_that_may_not_be_written_to_is_told_from_memory_that_may():
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
     def may_write(first=0, last=n_bytes):
-        return cpu.may_write(cpu.mapped(os.getpid()), [(start + first, start + last)])
+        parts = process_memory.mapped(os.getpid())
+        return process_memory.may_write(parts, [(start + first, start + last)])
 
     assert may_write()
     assert libc.mprotect(start + mmap.PAGESIZE, mmap.PAGESIZE, mmap.PROT_READ) == 0
     assert not may_write()
     assert may_write(last=mmap.PAGESIZE) and may_write(first=2 * mmap.PAGESIZE)
-    assert cpu.may_write([], [(0, 0)])  # an output without elements
+    assert process_memory.may_write([], [(0, 0)])  # an output without elements
     libc.mprotect(start, n_bytes, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 @pytest.mark.parametrize("end", ["\x0b", "\x0c", "\r", "\x1c", "\x85", "\u2028"])
-def test_what_a_file_is_called_tells_nothing_of_other_memory(end, tmp_path):
+def test_a_files_name_cannot_forge_another_mapping(end, tmp_path):
     path = tmp_path / f"a{end}1000-2000 rw-s 00000000 00:00 0 "
     path.write_bytes(bytes(4096))
     with path.open("r+b") as file:
         memory = mmap.mmap(file.fileno(), 0)
-    parts = list(cpu.mapped(os.getpid()))
+    parts = list(process_memory.mapped(os.getpid()))
     assert any(part.path == str(path) for part in parts)
     assert not any(part.start == 0x1000 for part in parts)
     memory.close()

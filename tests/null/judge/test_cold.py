@@ -5,14 +5,13 @@ import os
 import pytest
 
 from kernelwright.core.device import Device
-from kernelwright.judge.children.runner import Call
-from kernelwright.judge.machine.flush import CacheFlush
-from kernelwright.judge.machine.pages import is_told, unwritten
-from kernelwright.judge.machine.place import place_of
-from kernelwright.judge.timing import rounds
-from kernelwright.judge.timing.rounds import Stopwatch
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.unwritten_pages import is_told, unwritten
+from kernelwright.judge.timing import stopwatch
+from kernelwright.judge.timing.stopwatch import CacheFlush, Stopwatch
 
-PLACE = place_of(Device("cpu"))
+CPU = backend_of(Device("cpu"))
 
 
 class Recorder:
@@ -24,10 +23,10 @@ class Recorder:
     def put(self, arguments):
         self.asked.append("put")
 
-    def flush(self, place):
+    def flush(self, backend):
         return lambda: self.asked.append("flush")
 
-    def call(self, *, limit_s, take, glance, in_ambush):
+    def call(self, *, limit_s, take, samples, holds_device):
         self.asked.append("call")
         return Call(1_000, [], None)
 
@@ -37,16 +36,16 @@ class Recorder:
 )
 def test_a_cold_call_comes_after_a_flush_and_a_warm_one_does_not(monkeypatch, cache, wanted):
     recorder = Recorder()
-    monkeypatch.setattr(rounds, "CacheFlush", recorder.flush)
-    Stopwatch(PLACE, cache=cache, limit_s=1.0).turn(recorder, [])
+    monkeypatch.setattr(stopwatch, "CacheFlush", recorder.flush)
+    Stopwatch(CPU, cache=cache, limit_s=1.0).call(recorder, [])
     assert recorder.asked == wanted
 
 
-def test_what_is_read_instead_is_larger_than_the_cache_and_memory_of_its_own():
+def test_a_flush_reads_more_than_the_cache_in_memory_of_its_own():
     """Zeros that nobody has written are one page, which a core keeps."""
-    buffer = CacheFlush(PLACE).buffer
+    buffer = CacheFlush(CPU)._buffer
     n_bytes = buffer.numel() * buffer.element_size()
-    assert n_bytes >= 2 * PLACE.last_level_cache_bytes()
+    assert n_bytes >= 2 * CPU.last_level_cache_bytes()
     if not is_told():
         pytest.skip("this machine does not tell of pages")
     start = buffer.data_ptr()

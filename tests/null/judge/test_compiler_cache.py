@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.judge.children.compiler_cache import compiler_cache
+from kernelwright.judge.baselines.compiler_cache import compiler_cache
 
 HEADERS = "torchinductor_candidate/precompiled_headers"
 
@@ -36,7 +36,7 @@ def begin(cache, name, ending, *, locks="locks"):
     [("43/c434.main", ".so", "locks"), (f"{HEADERS}/cahal.h", ".gch", f"{HEADERS}/locks")],
     ids=["library", "header"],
 )
-def test_what_a_killed_build_left_half_written_is_made_anew(cache, name, ending, locks):
+def test_files_that_a_killed_build_left_half_written_are_built_anew(cache, name, ending, locks):
     made, lock = begin(cache, name, ending, locks=locks)
     held = os.open(lock, os.O_RDWR)
     fcntl.flock(held, fcntl.LOCK_EX)
@@ -47,7 +47,7 @@ def test_what_a_killed_build_left_half_written_is_made_anew(cache, name, ending,
     assert (cache / f"{name}.cpp").exists() and lock.exists()
 
 
-def test_what_was_finished_stays(cache):
+def test_finished_builds_stay(cache):
     made, _ = begin(cache, "43/c434.main", ".so")
     (cache / "43" / "c434.main_CxxBuild").rmdir()
     compiler_cache()

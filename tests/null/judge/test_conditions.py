@@ -8,8 +8,8 @@ import pytest
 
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.device import Device
-from kernelwright.judge.machine.conditions import MUCH, Watch, complaints
-from kernelwright.judge.machine.place import place_of
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.timing.conditions import MUCH, ConditionsWatch, complaints
 
 SPIN_S = 0.6
 N_CORES = len(os.sched_getaffinity(0))
@@ -19,20 +19,20 @@ ORPHAN = f"(timeout {2 * SPIN_S} sh -c 'while :; do :; done' >/dev/null 2>&1 & e
 
 @pytest.fixture
 def watch():
-    return Watch(place_of(Device.parse("cpu")))
+    return ConditionsWatch(backend_of(Device.parse("cpu")))
 
 
-def test_what_other_programs_take_is_a_neighbours(watch):
+def test_time_of_other_programs_is_a_neighbours(watch):
     subprocess.run(["sh", "-c", ORPHAN], check=True)
     time.sleep(SPIN_S)
     # The neighbour gets a core, or those that keep it from one are neighbours too.
     assert watch.end().neighbour_share * N_CORES > 0.3
 
 
-def test_what_this_process_and_its_children_take_is_not():
+def test_time_of_this_process_and_its_children_is_not():
     child, ended = (subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2))
     time.sleep(SPIN_S / 2)
-    watch = Watch(place_of(Device.parse("cpu")))
+    watch = ConditionsWatch(backend_of(Device.parse("cpu")))
     ended.kill()
     ended.wait()
     start_s, own_s = time.monotonic(), time.process_time()
@@ -46,10 +46,10 @@ def test_what_this_process_and_its_children_take_is_not():
     assert share <= 1 - own_s / took_s + 0.1
 
 
-def test_what_a_nursery_has_forked_for_us_is_not(watch):
-    """It is below the nursery's process, not below this one."""
-    told = subprocess.run(["sh", "-c", ORPHAN], check=True, capture_output=True).stdout
-    knowing = Watch(place_of(Device.parse("cpu")), [int(told)])
+def test_time_of_processes_that_a_shared_fork_server_forked_for_us_is_not(watch):
+    """They are below its process, not below this one."""
+    pid = subprocess.run(["sh", "-c", ORPHAN], check=True, capture_output=True).stdout
+    knowing = ConditionsWatch(backend_of(Device.parse("cpu")), [int(pid)])
     time.sleep(SPIN_S)
     # Beside much else that runs it has little of a core.
     assert (watch.end().neighbour_share - knowing.end().neighbour_share) * N_CORES > 0.05

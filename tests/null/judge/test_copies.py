@@ -7,7 +7,7 @@ import pytest
 
 from kernelwright.judge.kinds import copies
 from kernelwright.judge.kinds.sampling import LIBRARY, OWN, Span, extents, own_pages, spans
-from kernelwright.judge.machine.cpu import Mapped
+from kernelwright.judge.sandbox.process_memory import Mapped
 
 PAGE = 4096
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kernelwright.judge.machine.cores import gathered
+from kernelwright.judge.timing.cores import gathered
 
 CORES = os.sched_getaffinity(0)
 

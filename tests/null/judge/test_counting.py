@@ -8,20 +8,20 @@ import sys
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernelwright.judge.children.counting import counted
+from kernelwright.judge.sandbox.flop_count import counting_flops
 
 ALONE = """
 import sys, torch
-from kernelwright.judge.children.counting import counted
+from kernelwright.judge.sandbox.flop_count import counting_flops
 with torch.no_grad():
     for _ in range(2):
-        with counted() as counter:
+        with counting_flops() as counter:
             torch.nn.Conv2d(3, 4, 3)(torch.ones(1, 3, 8, 8))
         seen = counter.flop_counts["Global"]
         print(counter.get_total_flops(), torch.ops.aten.convolution in seen)
 print("torch._dynamo" in sys.modules)
 import torch._dynamo
-with counted() as counter, torch.no_grad():
+with counting_flops() as counter, torch.no_grad():
     torch.ones(4, 4) @ torch.ones(4, 4)
 print(counter.get_total_flops())
 """
@@ -38,6 +38,6 @@ def test_it_counts_as_torch_does():
     with torch.no_grad():
         with FlopCounterMode(display=False) as theirs:
             module(x)
-        with counted() as ours:
+        with counting_flops() as ours:
             module(x)
     assert ours.get_total_flops() == theirs.get_total_flops() > 0

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.machine.entries import anew, new_entries, with_entries
-from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.sandbox.entries import fresh_containers, new_entries, with_entries
+from kernelwright.judge.sandbox.layout import leaves
 
 TASK = """
 import torch
@@ -36,7 +36,9 @@ LIST, DICT = "[torch.randn(8), torch.randn(8)]", '{"a": torch.randn(8)}'
         ("given[0].mul_(2); return x * given[0]", LIST, ()),
     ],
 )
-def test_what_is_put_into_a_list_is_a_result_and_every_call_has_its_own(forward, given, entries):
+def test_tensors_put_into_a_list_are_results_and_every_call_has_its_own_list(
+    forward, given, entries
+):
     oracle = Oracle(Task("puts", "test", TASK.format(forward, given)), "cpu", 1)
     assert oracle.profile.results.entries == entries
     arguments = oracle.first_arguments
@@ -49,7 +51,7 @@ def test_what_is_put_into_a_list_is_a_result_and_every_call_has_its_own(forward,
 
 def test_where_nothing_was_put_nothing_is_found():
     held = [torch.zeros(1), {"a": torch.ones(1)}]
-    given = anew(held)
+    given = fresh_containers(held)
     given[1]["b"] = [torch.ones(1)]
     assert new_entries(given, leaves(held)) == ((1, "b", 0),) and list(held[1]) == ["a"]
     assert with_entries(given[0], given, ()) is given[0]

@@ -5,10 +5,9 @@ import random
 import pytest
 
 from kernelwright.core.outcome import Status
-from kernelwright.judge.children.runner import Call
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.timing.late import late_ns
-from kernelwright.judge.timing.series import Series
+from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.timing.series import Series, late_ns
 
 CALL_NS = 100_000
 
@@ -27,20 +26,20 @@ def test_an_honest_candidate_is_charged_next_to_nothing():
 
 
 @pytest.mark.parametrize("n", [7, 20])
-def test_what_was_put_off_is_added(n):
+def test_work_that_was_put_off_is_added(n):
     draw = random.Random(1)
     charged = sorted(late_ns(copies(draw, n, 30_000), copies(draw, n), CALL_NS) for _ in range(200))
     assert charged[100] > 28_000  # of seven one may hide it
 
 
-def test_much_of_it_is_tampering_whatever_single_copies_of_a_baseline_took():
+def test_much_late_work_is_tampering_despite_slow_copies_of_a_baseline():
     draw = random.Random(1)
     with pytest.raises(Refused) as refused:
         late_ns(copies(draw, 14, 200_000), copies(draw, 14), CALL_NS)
     assert refused.value.status is Status.TAMPERED
 
 
-def test_a_copy_from_a_core_that_slept_for_long_is_charged_and_accuses_nobody():
+def test_a_slow_copy_from_a_core_that_slept_is_charged_and_not_refused():
     draw = random.Random(1)
     charged = late_ns(copies(draw, 14, 90_000), copies(draw, 14), 20_000_000)
     assert charged > 60_000
@@ -50,13 +49,13 @@ def test_without_copies_there_is_nothing_to_say():
     assert late_ns([], [], CALL_NS) == 0
 
 
-@pytest.mark.parametrize("beside", ["eager", "compile"])
-def test_late_work_counts_against_whichever_baseline_runs(beside):
+@pytest.mark.parametrize("compared", ["eager", "compile"])
+def test_late_work_counts_against_whichever_baseline_runs(compared):
     """Eager may fail to run on a device on which compiled code runs."""
-    draw, series = random.Random(1), Series({"candidate": [], beside: []}, beside)
+    draw, series = random.Random(1), Series({"candidate": [], compared: []}, compared)
     for mine, theirs in zip(copies(draw, 14, 30_000), copies(draw, 14), strict=True):
-        waits = {"candidate": (mine, 900), beside: (theirs, 900)}
+        waits = {"candidate": (mine, 900), compared: (theirs, 900)}
         series.add({name: Call(100_000, [], None, wait) for name, wait in waits.items()})
     found = series.timing("cold")
-    assert found.strongest == beside
+    assert found.strongest == compared
     assert min(found.samples_ns["candidate"]) > 120_000

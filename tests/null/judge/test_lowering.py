@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import PRECISIONS, Task
-from kernelwright.judge.baselines import ALWAYS, SETTINGS, settings
+from kernelwright.judge.baselines.library_settings import ALWAYS, SETTINGS, settings_of
 from kernelwright.judge.compare.outputs import ROUNDING
-from kernelwright.judge.machine.lowering import lower, rounded
+from kernelwright.judge.sandbox.lowering import lower, rounded
 
 TASK = Task("t", "builtin", "class Model: ...\n")
 floats = st.floats(min_value=2.0**-10, max_value=6e4, width=32)
@@ -52,8 +52,8 @@ def test_a_lowered_module_takes_and_gives_float32(is_held):
 
 def test_weights_are_held_only_where_the_precision_is_a_dtype():
     own = SETTINGS["cpu"]
-    assert settings("cpu", "") == settings("cpu", "tf32") == own
-    halved = settings("cpu", "bf16")
+    assert settings_of("cpu", "") == settings_of("cpu", "tf32") == own
+    halved = settings_of("cpu", "bf16")
     assert halved[: len(own)] == own
     assert set(ALWAYS) < {row.name for row in halved if not row.is_held}
     assert len({row.name for row in halved}) == 2 * len(own)

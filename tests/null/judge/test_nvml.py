@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from kernelwright.judge.machine import nvml
+from kernelwright.judge.devices import nvml
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import os
 import pytest
 import torch
 
-from kernelwright.judge.machine import pages
-from kernelwright.judge.machine.outputs import Claim
+from kernelwright.judge.sandbox import unwritten_pages
+from kernelwright.judge.sandbox.outputs import Claim
 
 N_BYTES = 8 << 20
 N_PAGES = N_BYTES // mmap.PAGESIZE
@@ -16,21 +16,21 @@ PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 def fresh(flags=PRIVATE, fd=-1, advice=mmap.MADV_NOHUGEPAGE):
     """Bytes that nobody has touched, from a border of huge pages on."""
-    room = mmap.mmap(fd, N_BYTES + pages.HUGE_BYTES, flags)
+    room = mmap.mmap(fd, N_BYTES + unwritten_pages.HUGE_BYTES, flags)
     room.madvise(advice)
     memory = torch.frombuffer(room, dtype=torch.uint8)
-    start = -memory.data_ptr() % pages.HUGE_BYTES
+    start = -memory.data_ptr() % unwritten_pages.HUGE_BYTES
     return memory[start : start + N_BYTES]
 
 
 def unwritten(memory):
     start = memory.data_ptr()
-    return pages.unwritten(os.getpid(), start, start + memory.numel())
+    return unwritten_pages.unwritten(os.getpid(), start, start + memory.numel())
 
 
 def owed_ns(output, like=None):
     claim = Claim("the output", output.data_ptr(), tuple(output.shape), output.stride())
-    return pages.owed_ns(os.getpid(), [claim], [output if like is None else like])
+    return unwritten_pages.owed_ns(os.getpid(), [claim], [output if like is None else like])
 
 
 def test_untouched_memory_is_not_there_and_written_memory_is():
@@ -43,7 +43,7 @@ def test_untouched_memory_is_not_there_and_written_memory_is():
 
 
 @pytest.mark.parametrize("advice", [mmap.MADV_NOHUGEPAGE, mmap.MADV_HUGEPAGE])
-def test_zeros_that_were_only_read_are_nobodys(advice):
+def test_zeros_that_were_only_read_are_not_a_processs_own(advice):
     memory = fresh(advice=advice)
     memory[:: mmap.PAGESIZE].sum()
     assert sum(unwritten(memory)) == N_PAGES
@@ -51,7 +51,7 @@ def test_zeros_that_were_only_read_are_nobodys(advice):
 
 def test_a_files_zeros_behind_a_private_mapping_were_not_written_either():
     fd = os.memfd_create("zeros")
-    os.ftruncate(fd, N_BYTES + pages.HUGE_BYTES)
+    os.ftruncate(fd, N_BYTES + unwritten_pages.HUGE_BYTES)
     shared, private = fresh(mmap.MAP_SHARED, fd), fresh(mmap.MAP_PRIVATE, fd)
     os.close(fd)
     shared.fill_(0)
@@ -62,7 +62,7 @@ def test_a_files_zeros_behind_a_private_mapping_were_not_written_either():
     assert unwritten(private) == (0, 0)
 
 
-def test_what_is_not_there_is_owed_once_and_only_by_the_outputs_own_pages():
+def test_missing_pages_are_charged_once_and_only_those_of_the_outputs():
     assert owed_ns(torch.zeros(N_BYTES)) == 0
     whole = owed_ns(fresh())
     assert whole > 0
@@ -74,14 +74,14 @@ def test_what_is_not_there_is_owed_once_and_only_by_the_outputs_own_pages():
     assert owed_ns(half) == 0
 
 
-def test_a_machine_that_does_not_tell_owes_nobody_anything(monkeypatch):
-    monkeypatch.setattr(pages, "is_told", lambda: False)
+def test_nothing_is_charged_on_a_machine_that_does_not_show_pages(monkeypatch):
+    monkeypatch.setattr(unwritten_pages, "is_told", lambda: False)
     assert owed_ns(fresh()) == 0
 
 
 def test_small_outputs_and_unreadable_processes_owe_nothing():
-    assert owed_ns(fresh()[: pages.LEAST_BYTES - 1]) == 0
+    assert owed_ns(fresh()[: unwritten_pages.LEAST_BYTES - 1]) == 0
     claim = Claim("the output", 1 << 61, (N_BYTES,), (1,))
     like = [torch.empty(N_BYTES, dtype=torch.uint8)]
-    assert pages.owed_ns(os.getpid(), [claim], like) == 0
-    assert pages.owed_ns(1 << 22, [claim], like) == 0
+    assert unwritten_pages.owed_ns(os.getpid(), [claim], like) == 0
+    assert unwritten_pages.owed_ns(1 << 22, [claim], like) == 0

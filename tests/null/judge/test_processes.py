@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kernelwright.judge.isolation.processes import beside, is_stopped, living_thread
+from kernelwright.judge.sandbox.processes import beside, is_stopped, living_thread
 
 ABOVE = """
 import ctypes, os, platform, subprocess, sys, threading, time
@@ -55,7 +55,7 @@ def test_a_process_that_is_gone_has_no_living_thread():
     assert living_thread(os.getpid()) == os.getpid()
 
 
-def test_who_was_stopped_shows_it_until_told_to_go_on():
+def test_a_stopped_process_shows_it_until_it_is_resumed():
     with subprocess.Popen(["sleep", "60"]) as one:
         for number, shows in ((signal.SIGSTOP, True), (signal.SIGCONT, False)):
             one.send_signal(number)

@@ -9,8 +9,9 @@ import torch
 from tests.null.judge.stubs import oracle_like
 
 from kernelwright.judge.checks import CHECKS, Draw
-from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.sandbox.outputs import ResultForm
+from kernelwright.judge.sandbox.runner import Call, Runner
 from kernelwright.judge.verify import verification
 from kernelwright.judge.verify.verification import FEWEST_RECHECKS, Verification
 
@@ -27,13 +28,13 @@ class Recorded:
         self.seen: list[Draw] = []
         """Draws on which the candidate was called and compared."""
         oracle = oracle_like(expected=self._expected)
-        place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
+        backend = SimpleNamespace(memory_bytes=lambda: 1 << 30)
         runner = SimpleNamespace(
             changed_arguments=lambda _: [],
             release=lambda hold: None,
             outputs_held=lambda claims, name: [torch.ones(4)],
             is_read=False,
-            place=place,
+            backend=backend,
             like=[],
         )
         self.one = Verification(oracle, runner, seed)
@@ -88,9 +89,9 @@ def test_a_checked_call_asks_for_its_results_once() -> None:
         asked.append(draw)
         return expect([result], [result.double()], [8.0])
 
-    place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
+    backend = SimpleNamespace(memory_bytes=lambda: 1 << 30)
     runner = SimpleNamespace(
-        changed_arguments=lambda _: [], release=lambda hold: None, place=place, like=[]
+        changed_arguments=lambda _: [], release=lambda hold: None, backend=backend, like=[]
     )
     one = Verification(oracle_like(expected=expected), runner, 0)
     assert one.run(DRAWS[0], lambda *_, **__: Call(1, [], [result])) == [result]
@@ -116,7 +117,7 @@ def test_what_a_recheck_is_to_give_is_worked_out_before_the_call_that_precedes_i
         assert recorded.seen == recorded.asked[:number]
 
 
-def test_whoever_has_been_given_weights_stands_still_before_others_are_timed() -> None:
+def test_a_child_that_was_given_weights_stands_still_before_others_are_timed() -> None:
     """A recheck ends with the task's own weights, and the next call may be a library setting's."""
     asked: list[str] = []
     child = SimpleNamespace(
@@ -124,8 +125,7 @@ def test_whoever_has_been_given_weights_stands_still_before_others_are_timed() -
         request=lambda what, **_: asked.append(what),
         stop=lambda: asked.append("stop") or 0,
     )
-    place = SimpleNamespace(reads_from_outside=True, settle=lambda: None)
-    runner = Runner(child, place, [], threads=1)
-    runner.weight_slots = {}
+    backend = SimpleNamespace(reads_from_outside=True, settle=lambda: None)
+    runner = Runner(child, backend, ResultForm([]), threads=1)
     runner.load({}, limit_s=1.0)
     assert asked == ["load", "stop"]

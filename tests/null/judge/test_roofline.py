@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from kernelwright.core.device import Device
-from kernelwright.judge.machine import roofline
-from kernelwright.judge.machine.place import place_of
-from kernelwright.judge.machine.roofline import Arithmetic, Copying, peak_flops_per_s, surely_ns
+from kernelwright.judge.devices import roofline
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.devices.roofline import Arithmetic, Copying, peak_flops_per_s, surely_ns
 
-CPU = place_of(Device.parse("cpu"))
+CPU = backend_of(Device.parse("cpu"))
 OUTPUTS = [torch.empty(4, device="meta")]
 
 
@@ -32,12 +32,12 @@ def test_the_highest_rate_is_above_what_a_product_reaches(dtype):
     assert 1e9 < peak_flops_per_s(CPU, dtype) < 1e18
 
 
-@pytest.mark.parametrize(("bytes_per_s", "n_told"), [(2e9, 2), (float("inf"), 0)])
-def test_a_rate_that_nobody_could_measure_is_not_told(bytes_per_s, n_told, monkeypatch):
-    monkeypatch.setattr(roofline, "copied_bytes_per_s", lambda place: bytes_per_s)
+@pytest.mark.parametrize(("bytes_per_s", "n_facts"), [(2e9, 2), (float("inf"), 0)])
+def test_a_rate_that_could_not_be_measured_is_not_reported(bytes_per_s, n_facts, monkeypatch):
+    monkeypatch.setattr(roofline, "copied_bytes_per_s", lambda backend: bytes_per_s)
     copying = Copying(CPU, 10**9)
-    assert not copying.told()
+    assert not copying.facts()
     copying.measure()
-    assert len(copying.told()) == n_told
-    assert bool(copying.leaves_nothing(0.6e9)) == bool(n_told)
+    assert len(copying.facts()) == n_facts
+    assert bool(copying.leaves_nothing(0.6e9)) == bool(n_facts)
     assert not copying.leaves_nothing(0.7e9) and not copying.leaves_nothing(0.1e9)

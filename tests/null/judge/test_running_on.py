@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernelwright.judge.isolation.standstill import LATE_NS, RanOn
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.stopping import LATE_NS, RanOn
 
 LATE = LATE_NS + 1
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.judge.children import locks
-from kernelwright.judge.children.scratch import Scratch
+from kernelwright.judge.sandbox import file_locks
+from kernelwright.judge.sandbox.scratch import Scratch
 
 OWNER = """
 from pathlib import Path
-from kernelwright.judge.children.scratch import Scratch
+from kernelwright.judge.sandbox.scratch import Scratch
 scratch = Scratch()
 Path(scratch.path, "0").mkdir()
 print(scratch.path, flush=True)
@@ -31,7 +31,7 @@ def owner(tmp_path):
 
 
 def test_only_what_a_dead_process_left_is_swept(owner, tmp_path, monkeypatch):
-    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
     process, theirs = owner
     mine, others = Scratch(), tmp_path / "kernelwright-judge-x"
     others.mkdir()
@@ -57,7 +57,7 @@ def nest(folder, n_levels):
 
 def test_folders_that_a_candidate_nested_a_thousand_deep_go_too(owner, tmp_path, monkeypatch):
     """They ended this judge, and each later one that swept."""
-    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
     process, theirs = owner
     nest(theirs, 1500)
     process.kill()
@@ -70,8 +70,8 @@ def test_folders_that_a_candidate_nested_a_thousand_deep_go_too(owner, tmp_path,
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
 def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
-    prefix = locks.users_path("scratch-")
+    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
+    prefix = file_locks.users_path("scratch-")
     other, link, target = (tmp_path / name for name in (f"{prefix.name}a", f"{prefix.name}b", "c"))
     other.mkdir()
     os.chown(other, 12345, 12345)
@@ -81,8 +81,8 @@ def test_a_folder_of_another_user_and_a_link_are_left_alone(tmp_path, monkeypatc
     assert other.exists() and link.is_symlink() and target.exists()
 
 
-def test_what_its_maker_closed_to_himself_goes_and_what_a_link_names_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks.tempfile, "gettempdir", lambda: str(tmp_path))
+def test_closed_folders_are_removed_and_targets_of_links_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
     mine, kept = Scratch(), tmp_path / "kept"
     (kept / "inside").mkdir(parents=True)
     closed = Path(mine.path, "0", "closed")

@@ -10,12 +10,12 @@ import torch
 from tests.null.judge.stubs import oracle_like
 
 from kernelwright.core.evaluation import CANDIDATE
-from kernelwright.judge.baselines import EAGER
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.checks import TASK, Draw
-from kernelwright.judge.children.runner import Call
 from kernelwright.judge.compare.growth import MOVED
 from kernelwright.judge.compare.outputs import are_near, expect
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Call
 from kernelwright.judge.verify.verification import FEWEST_VERIFIED, VERIFIED_SHARE, Verification
 
 
@@ -57,8 +57,8 @@ def made(n_bytes: int, seed: int, seen: list[Draw]) -> Verification:
         return replace(found, is_conditioned=True, jumps=[torch.zeros(64)])
 
     oracle = oracle_like(expected=expected, usual=usual)
-    place = SimpleNamespace(memory_bytes=lambda: n_bytes)
-    return Verification(oracle, SimpleNamespace(place=place), seed)
+    backend = SimpleNamespace(memory_bytes=lambda: n_bytes)
+    return Verification(oracle, SimpleNamespace(backend=backend), seed)
 
 
 def timed(check: Verification, n_rounds: int, *, wrong: tuple[int, ...] = ()) -> None:

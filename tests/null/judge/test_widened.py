@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from kernelwright.judge.children.counting import counted
 from kernelwright.judge.reference.widened import NAMINGS, in_float64, run_in_float64
+from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.loaders.copies import copied
 
 
@@ -70,6 +70,6 @@ def test_arithmetic_is_counted_where_a_forward_takes_gradients():
                 x = x.detach().requires_grad_()
                 return torch.autograd.grad((x @ x).sum(), x)[0]
 
-    with counted() as counter, torch.no_grad():
+    with counting_flops() as counter, torch.no_grad():
         Inside()(torch.ones(8, 8))
     assert counter.get_total_flops() == 3 * 2 * 8**3  # the product, and two for its gradient

@@ -8,9 +8,9 @@ from collections import namedtuple
 import pytest
 import torch
 
-from kernelwright.judge.children.loading import load_weights
-from kernelwright.judge.children.worker import describe, plain
-from kernelwright.judge.machine.layout import written_out
+from kernelwright.judge.sandbox.layout import written_out
+from kernelwright.judge.sandbox.weights import load_weights
+from kernelwright.judge.sandbox.worker import describe, plain
 
 
 def test_named_tuples_are_tuples() -> None:
@@ -21,7 +21,7 @@ def test_named_tuples_are_tuples() -> None:
         assert set(told) <= {"tuple", "list"} and "other" not in str(told)
 
 
-def test_what_torch_puts_off_and_what_a_module_holds_is_read_at_once() -> None:
+def test_lazy_conjugates_and_parameters_are_read_at_once() -> None:
     x = torch.randn(3, 8, dtype=torch.complex64)
     weight = torch.nn.Parameter(torch.randn(2))
     for given, meant in ((x.conj(), x.conj_physical()), (x.conj().imag, -x.imag), (weight, weight)):
@@ -30,7 +30,7 @@ def test_what_torch_puts_off_and_what_a_module_holds_is_read_at_once() -> None:
         assert torch.equal(found, meant)
 
 
-def test_what_is_held_is_not_the_makers_own_object() -> None:
+def test_a_held_output_is_not_its_makers_own_object() -> None:
     """Buffers that are used again when their own object is free were no caller's views'."""
     made = torch.randn(3, 8)
     for given in (made, (made, None), made.expand(2, 3, 8)):
@@ -120,7 +120,7 @@ def test_a_buffer_of_its_constructor_stays_beside_the_references_weights() -> No
         load_weights(torch.nn.LayerNorm(3), weights)
 
 
-def test_what_is_expanded_is_written_out():
+def test_expanded_results_are_written_out():
     found = plain((torch.arange(3.0).expand(4, 3), torch.arange(3.0)[:, None]))
     assert found[0].stride() == (3, 1) and torch.equal(found[0][3], torch.arange(3.0))
     assert found[1].data_ptr() and found[1].stride() == (1, 1)

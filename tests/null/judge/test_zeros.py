@@ -8,10 +8,10 @@ import torch
 from tests.null.judge.stubs import oracle_like
 
 from kernelwright.judge.checks import CHECKS, Draw
-from kernelwright.judge.children.runner import Call
 from kernelwright.judge.compare.outputs import expect
 from kernelwright.judge.compare.zeros import AskingForZeros
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Call
 from kernelwright.judge.verify.verification import Verification
 
 X = torch.arange(1.0, 7.0).reshape(2, 3)
@@ -45,9 +45,9 @@ def test_differences_on_zero_slices_are_warnings_unless_the_reference_asks_for_z
     expected = expect(own, [own[0].double()], [0.0])
     expected = replace(expected, is_conditioned=True, is_explained=True, jumps=[torch.zeros(4, 8)])
     oracle = oracle_like(expected=lambda *_: expected, asks_for_zeros=is_asked)
-    place = SimpleNamespace(memory_bytes=lambda: 1 << 30)
+    backend = SimpleNamespace(memory_bytes=lambda: 1 << 30)
     runner = SimpleNamespace(
-        changed_arguments=lambda _: [], release=lambda hold: None, place=place, like=[]
+        changed_arguments=lambda _: [], release=lambda hold: None, backend=backend, like=[]
     )
     verification = Verification(oracle, runner, 0)
     draw = Draw(CHECKS["empty"], 1)

@@ -175,7 +175,7 @@ def test_a_member_of_another_file_named_as_the_warp_size_is_left_alone():
 def test_a_queried_compute_capability_is_reported_as_not_that_of_the_device_code(use):
     done = translate(f"int f() {{ {use} }}")
     assert [f.advice for f in done.findings if f.state is State.CHANGED] == [
-        "decide by what the device can do, or by gcnArchName"
+        "decide by the device's properties, or by gcnArchName"
     ]
     assert translate("struct V { int major; }; int f(V v) { return v.major; }").findings == ()
 

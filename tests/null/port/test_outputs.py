@@ -53,17 +53,17 @@ def test_two_sources_of_one_output_are_refused(project, tmp_path, out):
     refused(project, r"a\.hip", out=out and tmp_path / out)
 
 
-def test_the_same_port_again_replaces_its_own_and_no_change_by_hand(project, tmp_path):
+def test_repeating_a_port_overwrites_its_own_files_but_no_manual_change(project, tmp_path):
     out = tmp_path / "out"
     port(project, rungs=RUNGS, out=out)
     (project / "a.cu").write_text(KERNEL * 2)
     port(project, rungs=RUNGS, out=out)
     assert texts(out)["a.hip"].count("hipFree") == 2
     (out / "a.hip").write_text("// mine\n")
-    refused(project, "not what a port left there", out=out)
+    refused(project, "not that of the last port", out=out)
 
 
-def test_a_port_that_was_stopped_goes_on(project, tmp_path):
+def test_an_interrupted_port_resumes(project, tmp_path):
     port(project, rungs=RUNGS, out=tmp_path / "out")
     (tmp_path / "out/port.json").unlink()
     port(project, rungs=RUNGS, out=tmp_path / "out")

@@ -7,7 +7,7 @@ from kernelwright.bench import known
 from kernelwright.core.evaluation import Environment
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.judge.machine.here import Here
+from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import chapters
 from kernelwright.report.page import write_chapters
 

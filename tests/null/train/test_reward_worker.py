@@ -61,8 +61,10 @@ class Refusing(Broken):
 
 @pytest.fixture
 def worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(reward_worker.WarmProgram, "__enter__", lambda program: None)
-    monkeypatch.setattr(reward_worker.WarmProgram, "__exit__", lambda program, *error: None)
+    monkeypatch.setattr(reward_worker.SharedForkServerProcess, "__enter__", lambda program: None)
+    monkeypatch.setattr(
+        reward_worker.SharedForkServerProcess, "__exit__", lambda program, *error: None
+    )
     for name in ("add_task", "add_proposal", "add_evaluation"):
         monkeypatch.setattr(reward_worker.Archive, name, lambda *given: None)
     monkeypatch.setattr(reward_worker.Archive, "start_run", lambda *given: "run")

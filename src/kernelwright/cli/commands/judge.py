@@ -18,7 +18,7 @@ from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.places import as_text
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
-from kernelwright.judge.preparation import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
+from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
 from kernelwright.suites.suite import suite_entries

@@ -12,11 +12,16 @@ import math
 import statistics
 from typing import Any
 
-from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.kinds.kernel_names import is_own
-from kernelwright.judge.kinds.sampling import FEWEST_LOOKS, LARGE_SHARE, NOTICEABLE_SHARE, Looks
+from kernelwright.judge.kinds.sampling import (
+    FEWEST_SAMPLES,
+    LARGE_SHARE,
+    NOTICEABLE_SHARE,
+    StackSampler,
+)
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Runner
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
 LESS_WORK = 0.7
@@ -26,8 +31,8 @@ LONGER, LONGER_NS = 1.3, 20_000
 kernels down a little, and timed calls hold their launches too."""
 EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
 AGAINST = 2
-"""Looks at library code more than at own, where there are few: a kernel that takes four fifths of
-its call is so unlucky once in 25 times at most."""
+"""Samples of library code, more than of own code, where there are few: a kernel that takes four
+fifths of its call is so unlucky once in 25 times at most."""
 N_PROFILES = 3
 """On a CPU, where they are quick: an allocation, or others' work, may take most of one call."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
@@ -36,7 +41,7 @@ COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 def of(
     runner: Runner,
     oracle: Oracle,
-    looks: Looks | None,
+    looks: StackSampler | None,
     *,
     source: str,
     timed_ns: float,
@@ -84,10 +89,10 @@ def _counted(runner: Runner) -> float:
 
 
 def _seen(
-    runner: Runner, oracle: Oracle, looks: Looks | None, source: str, timed_ns: float
+    runner: Runner, oracle: Oracle, looks: StackSampler | None, source: str, timed_ns: float
 ) -> tuple[float, float]:
     """The shares of own and of library code in one call."""
-    if looks is not None and looks.n_told >= FEWEST_LOOKS and not 0 <= looks.n_against < AGAINST:
+    if looks is not None and looks.n_told >= FEWEST_SAMPLES and not 0 <= looks.n_against < AGAINST:
         return looks.shares()
     # Few looks catch a kernel of some microseconds, and as many may see own code as a library's:
     # they can only speak against the profile, which takes for own what is no operator's, as the

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelwright.core.evaluation import KernelProfile
-from kernelwright.judge.children.runner import Runner
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Runner
 
 COUNTERS = "counters"  # the part of a context that shows them
 N_KERNELS = 8

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import torch
 
-from kernelwright.judge.children.child import Glance
-from kernelwright.judge.isolation.processes import beside
-from kernelwright.judge.isolation.sandbox import SYSTEM, visible_folders
 from kernelwright.judge.kinds import copies
-from kernelwright.judge.machine.cpu import Mapped, mapped, read_process
+from kernelwright.judge.sandbox.child import SampleTimes
+from kernelwright.judge.sandbox.isolation import SYSTEM, visible_folders
+from kernelwright.judge.sandbox.process_memory import Mapped, mapped, read_process
+from kernelwright.judge.sandbox.processes import beside
 
 OWN, LIBRARY = "own", "library"
 MADE = "made"
@@ -52,16 +52,16 @@ library: it may have been cut in pieces, of which only those that are needed may
 KERNELS = ("[vdso]", "[vsyscall]", "[uprobes]")
 """Code that the kernel lends to every process; in a heap or a stack it is the process's own."""
 LARGE_SHARE = 0.5
-"""Share of the time that own code must take for the label kernel."""
+"""Of the time that own code must take to be called a kernel."""
 NOTICEABLE_SHARE = 0.2
-"""Share of the time that library code must take for the label library."""
-FEWEST_LOOKS, MOST_LOOKS = 12, 64
+"""Of the time that library code must take to be named as well."""
+FEWEST_SAMPLES, MOST_SAMPLES = 12, 64
 """That saw somebody's code. More calls are made until there are the fewest, and until it is clear
 which labels follow or there are the most, within BUDGET_S."""
-LOOKS_A_CALL = 8
+SAMPLES_A_CALL = 8
 GAP_NS = 1e6
 """Of a call's time for each look: going on after one takes a good part of that to be itself."""
-LOOK_SHARE, LATER_LOOK_SHARE = 0.5, 0.2
+SAMPLE_SHARE, LATER_SAMPLE_SHARE = 0.5, 0.2
 """Of the rounds in which the candidate's call is looked at and nothing is timed, until enough was
 seen, and then."""
 BUDGET_S = 1.0
@@ -70,8 +70,8 @@ RUNNING = "-1"
 """In place of a system call's number: the thread ran code of its own."""
 
 
-class Looks:
-    """What was seen of one candidate's calls.
+class StackSampler:
+    """Samples of the stacks of one candidate's threads.
 
     They stand in rounds among the timed ones, and are made like those (of a first look they come
     after its rounds: a winner is measured again): a candidate that did something else in them
@@ -94,16 +94,16 @@ class Looks:
         """The code around every place where own code was seen to run."""
         self.is_possible = True
 
-    def glance(self, expected_ns: float) -> Glance:
-        """The looks of a call that takes about so long, at random moments."""
+    def sample_times(self, expected_ns: float) -> SampleTimes:
+        """The moments at which a call of about this length is stopped, drawn at random."""
         is_alone = len(self._calls) % 2 == 0
-        n_looks = 1 if is_alone else max(1, min(LOOKS_A_CALL, int(expected_ns / GAP_NS)))
-        moments = sorted(self._draw.uniform(0, expected_ns * 1e-9) for _ in range(n_looks))
+        n_samples = 1 if is_alone else max(1, min(SAMPLES_A_CALL, int(expected_ns / GAP_NS)))
+        moments = sorted(self._draw.uniform(0, expected_ns * 1e-9) for _ in range(n_samples))
         self._calls.append([])
-        if n_looks == 1:
+        if n_samples == 1:
             self._single.append(self._calls[-1])
-        return Glance(
-            tuple(b - a for a, b in zip([0.0, *moments], moments, strict=False)), self._look
+        return SampleTimes(
+            tuple(b - a for a, b in zip([0.0, *moments], moments, strict=False)), self._sample
         )
 
     @property
@@ -121,18 +121,19 @@ class Looks:
     def is_nobodys(self) -> bool:
         """Whether enough looks were taken, and none saw own code."""
         seen = [one for looks in self._calls for one in looks]
-        return len(seen) >= FEWEST_LOOKS and OWN not in seen
+        return len(seen) >= FEWEST_SAMPLES and OWN not in seen
 
     def is_due(self, coin: random.Random) -> bool:
         """Whether a round is to be for one."""
-        share = LOOK_SHARE if self.n_told < FEWEST_LOOKS else LATER_LOOK_SHARE
+        share = SAMPLE_SHARE if self.n_told < FEWEST_SAMPLES else LATER_SAMPLE_SHARE
         return coin.random() < share
 
     @property
     def is_enough(self) -> bool:
-        """Whether more looks would say no more."""
+        """Whether more samples would say no more."""
         n_told = self.n_told
-        return n_told >= MOST_LOOKS or (n_told >= FEWEST_LOOKS and all(map(_is_clear, self._both)))
+        is_clear = n_told >= FEWEST_SAMPLES and all(map(_is_clear, self._both))
+        return n_told >= MOST_SAMPLES or is_clear
 
     def shares(self) -> tuple[float, float]:
         """The shares of own and of library code; some must have been seen."""
@@ -149,7 +150,7 @@ class Looks:
         calls = (self._calls, self._single)
         return tuple([one for looks in each for one in looks] for each in calls)
 
-    def _look(self, pid: int) -> None:
+    def _sample(self, pid: int) -> None:
         try:
             if beside(pid):  # whose work they do cannot be seen here
                 self._calls[-1].append(LIBRARY)

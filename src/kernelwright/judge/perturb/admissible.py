@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.machine.layout import leaves, map_tensors
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Way = Callable[[], list[Any]]
 """The arguments, all changed in one way; tensors that it leaves alone are the same."""

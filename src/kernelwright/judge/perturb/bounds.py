@@ -9,8 +9,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.patterns import in_order
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 LEAST = 2
 """Smallest integer that counts as a bound: one may be anything, as an axis or a step."""

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import in_order
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 FEWEST_ENDS = 16
 """Numbers of a tensor from which an order between two tensors counts as meant, not as chance."""

@@ -11,7 +11,6 @@ import torch
 
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.compare.measures import all_finite, is_one_number, is_whole
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.admissible import MOST_TRIES, halves
 from kernelwright.judge.perturb.bounds import in_bounds
 from kernelwright.judge.perturb.integers import resample_integers
@@ -19,6 +18,7 @@ from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import is_mask, kept, overlaps, with_whole_columns
 from kernelwright.judge.perturb.specials import VARIED
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Draws = Callable[[int], list[Any]]
 Run = Callable[[list[Any]], list[torch.Tensor]]

@@ -16,7 +16,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.judge.compare.hidden import is_plain
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.bounds import in_bounds
 from kernelwright.judge.perturb.correlated import in_step
 from kernelwright.judge.perturb.distinct import (
@@ -26,6 +25,7 @@ from kernelwright.judge.perturb.distinct import (
 )
 from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import kept, overlaps
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.perturb.bounds import in_bounds
 from kernelwright.judge.perturb.correlated import in_step
 from kernelwright.judge.perturb.distinct import (
@@ -31,6 +30,7 @@ from kernelwright.judge.perturb.patterns import (
     rows_are_permutations,
     turned,
 )
+from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 SKEWED_SHARE = 0.5
 ABSENT_SHARE = 1 / 16

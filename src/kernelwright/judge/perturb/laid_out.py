@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernelwright.judge.machine.layout import span
+from kernelwright.judge.sandbox.layout import span
 
 
 def laid_out(changed: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from kernelwright.judge.machine.layout import is_folded
+from kernelwright.judge.sandbox.layout import is_folded
 
 SHORTEST = 8
 """Length of a row, or of a matrix's side, from which a pattern is hardly chance: one in 40,000 rows

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from kernelwright.judge.compare.measures import as_real
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import SHORTEST, is_mask, kept, overlaps
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 Signs = dict[tuple[int, int | None], int]

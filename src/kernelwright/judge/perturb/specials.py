@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from kernelwright.judge.machine.layout import map_tensors
 from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import overlaps
+from kernelwright.judge.sandbox.layout import map_tensors
 
 VARIED = 2.0**-6
 """Relative change of a number that is the same in every draw: large enough to show in bfloat16."""

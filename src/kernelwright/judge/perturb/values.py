@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import (
     is_mask,
@@ -22,6 +21,7 @@ from kernelwright.judge.perturb.patterns import (
     overlaps,
     with_whole_columns,
 )
+from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 LARGE_MEAN = 100.0
 """Standard deviations. E[x²]-E[x]² then loses four digits more than Welford's method."""

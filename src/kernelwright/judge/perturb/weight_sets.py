@@ -16,7 +16,6 @@ import torch
 
 from kernelwright.judge.compare.measures import furthest, is_one_number
 from kernelwright.judge.compare.outputs import USELESS
-from kernelwright.judge.machine.layout import bytes_of
 from kernelwright.judge.perturb.buffers import parts_of, with_other_buffers
 from kernelwright.judge.perturb.persistent import constants, sorted_ones
 from kernelwright.judge.perturb.weights import (
@@ -28,6 +27,7 @@ from kernelwright.judge.perturb.weights import (
     sort_again,
 )
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import bytes_of
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 

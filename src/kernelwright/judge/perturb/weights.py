@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from kernelwright.judge.compare.measures import all_finite, is_one_number
-from kernelwright.judge.machine.layout import same_shapes
 from kernelwright.judge.perturb.admissible import halves
 from kernelwright.judge.perturb.buffers import (
     from_zero,
@@ -20,6 +19,7 @@ from kernelwright.judge.perturb.buffers import (
     randomise_buffers,
 )
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import same_shapes
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, weights_of
 

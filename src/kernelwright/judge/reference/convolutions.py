@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelwright.judge.compare.allowances import explained
 from kernelwright.judge.compare.measures import as_real
 from kernelwright.judge.compare.outputs import USELESS, Expected
-from kernelwright.judge.machine.lowering import rounded
+from kernelwright.judge.sandbox.lowering import rounded
 
 
 class RoundedConvolutions(TorchDispatchMode):

@@ -16,8 +16,6 @@ from kernelwright.judge.compare.allowances import lie_on_borders, useful_part
 from kernelwright.judge.compare.growth import growths
 from kernelwright.judge.compare.measures import all_finite, are_alike, as_real, is_whole, narrowest
 from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected, expect
-from kernelwright.judge.machine import layout
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.profile import TaskProfile
 from kernelwright.judge.reference import fitness, nudges, widened
 from kernelwright.judge.reference.convolutions import as_rounded
@@ -26,6 +24,8 @@ from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.reduced import widened_for
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox import layout
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 
 class Expectations:

@@ -13,7 +13,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.task import Task
 from kernelwright.judge.compare.measures import all_finite, are_alike, differ, largest_size
-from kernelwright.judge.machine.layout import dtype_name, leaves, map_tensors
+from kernelwright.judge.sandbox.layout import dtype_name, leaves, map_tensors
 from kernelwright.loaders.copies import copied
 
 OVERFLOWED = 0.5

@@ -16,15 +16,15 @@ import torch
 from kernelwright.core.task import Task
 from kernelwright.judge.compare.hidden import with_hidden
 from kernelwright.judge.compare.measures import as_real
-from kernelwright.judge.machine import layout
-from kernelwright.judge.machine.entries import Path, anew, with_entries
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.refusal import memory_apart
+from kernelwright.judge.sandbox import layout
+from kernelwright.judge.sandbox.entries import Path, fresh_containers, with_entries
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
@@ -75,7 +75,7 @@ class Forward:
         self.modules[USUAL].to(self.device)
 
     def build_again(self) -> None:
-        """Make the module anew, because running it has changed its weights."""
+        """Make the module fresh_containers, because running it has changed its weights."""
         self.modules[USUAL] = self._built().to(self.device)
 
     def state(self, weights: str) -> dict[str, torch.Tensor]:
@@ -89,7 +89,7 @@ class Forward:
     def run_module(self, module: torch.nn.Module, arguments: list[Any]) -> list[torch.Tensor]:
         """The outputs of a module that is like the reference, with the arguments that it writes
         to."""
-        given = anew(arguments)
+        given = fresh_containers(arguments)
         if self.convention.writes_arguments or any(self.convention.returned):
             given = map_tensors(torch.clone, arguments)
         held = leaves(given)
@@ -104,7 +104,7 @@ class Forward:
     def run_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
         """What it returns, with random numbers as they come."""
         writes = self.convention.writes_arguments
-        given = map_tensors(torch.clone, arguments) if writes else anew(arguments)
+        given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
         with memory_apart(), self._guard(), torch.no_grad():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 

@@ -8,7 +8,7 @@ import psutil
 import torch
 
 from kernelwright.judge.checks import Draw
-from kernelwright.judge.machine.layout import bytes_of
+from kernelwright.judge.sandbox.layout import bytes_of
 
 SHARE = {"cpu": 0.15, "cuda": 0.05}
 """Share of the free memory, by kind of device; a GPU computes them again in milliseconds."""

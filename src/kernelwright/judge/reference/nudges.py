@@ -21,9 +21,9 @@ from kernelwright.judge.compare.outputs import (
     SPREAD,
     Expected,
 )
-from kernelwright.judge.machine.layout import flat_source, leaves, map_tensors
 from kernelwright.judge.perturb.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 LOOSE_ULP = 16.0
 """How far inputs move, in ulp, to show which integers depend on rounding; as CONDITION_FACTOR."""

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.children.counting import counted
 from kernelwright.judge.compare.growth import Adding
 from kernelwright.judge.compare.specials import Asking
 from kernelwright.judge.compare.zeros import AskingForZeros
-from kernelwright.judge.machine.overlaps import extent_of, overlapping
 from kernelwright.judge.reference.constraining import Constraining, constrainable
+from kernelwright.judge.sandbox.flop_count import counting_flops
+from kernelwright.judge.sandbox.overlaps import extent_of, overlapping
 from kernelwright.loaders.plain import flatten, nesting
 
 
@@ -53,7 +53,7 @@ def observe(
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
     adding, specials, zeros = Adding(tensors), Asking(tensors), AskingForZeros()
     writing = Constraining(constrainable(module) if module else ())
-    with counted() as counter, torch.no_grad(), adding, writing, specials, zeros:
+    with counting_flops() as counter, torch.no_grad(), adding, writing, specials, zeros:
         result = call()
     outputs = flatten(result)
     return Observed(

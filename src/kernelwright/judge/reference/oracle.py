@@ -12,8 +12,6 @@ import torch
 
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.checks import Draw, derive_seed
-from kernelwright.judge.machine import layout
-from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.perturb.variation import Variation
 from kernelwright.judge.perturb.weight_sets import USUAL, sets_of_weights
 from kernelwright.judge.profile import TaskProfile
@@ -24,6 +22,8 @@ from kernelwright.judge.reference.kept import Kept
 from kernelwright.judge.reference.spent import Spent
 from kernelwright.judge.reference.study import shape_draws, study, with_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
+from kernelwright.judge.sandbox import layout
+from kernelwright.judge.sandbox.layout import leaves
 
 DeviceUse = Callable[[], AbstractContextManager[Any]]
 

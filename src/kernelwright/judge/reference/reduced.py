@@ -10,9 +10,9 @@ import torch
 
 from kernelwright.judge.compare.allowances import explained
 from kernelwright.judge.compare.outputs import ROUNDING, Expected
-from kernelwright.judge.machine.layout import map_tensors
-from kernelwright.judge.machine.lowering import lower, rounded
 from kernelwright.judge.reference.nudges import Change, widen
+from kernelwright.judge.sandbox.layout import map_tensors
+from kernelwright.judge.sandbox.lowering import lower, rounded
 
 Run = Callable[[torch.nn.Module, list[Any]], list[torch.Tensor]]
 InFloat64 = Callable[[list[Any], Change], list[torch.Tensor] | None]

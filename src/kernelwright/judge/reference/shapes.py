@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from kernelwright.judge.compare.growth import Terms
-from kernelwright.judge.machine.layout import shapes_text
 from kernelwright.judge.profile import Shapes
+from kernelwright.judge.sandbox.layout import shapes_text
 
 OTHERS_MISFIT = ("the reference fails on other inputs", "mend it")
 """What a task's error says, and what to do."""

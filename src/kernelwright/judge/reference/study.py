@@ -13,9 +13,6 @@ from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OTHER_SHAPES, TASK, Draw, derive_seed
 from kernelwright.judge.compare.growth import Terms, count_terms
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.machine import layout
-from kernelwright.judge.machine.entries import new_entries
-from kernelwright.judge.machine.layout import leaves, map_tensors
 from kernelwright.judge.perturb.fixed import same_integers
 from kernelwright.judge.perturb.index_collisions import n_collisions
 from kernelwright.judge.perturb.integers import can_skew
@@ -30,6 +27,9 @@ from kernelwright.judge.reference.forward import Convention, Forward
 from kernelwright.judge.reference.observed import Observed
 from kernelwright.judge.reference.shapes import OTHERS_MISFIT, find_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
+from kernelwright.judge.sandbox import layout
+from kernelwright.judge.sandbox.entries import new_entries
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 from kernelwright.loaders.plain import weights_of
 
 MOST_DRAWS = 8

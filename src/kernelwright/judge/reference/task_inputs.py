@@ -10,11 +10,11 @@ from typing import Any
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.compare.measures import differ
-from kernelwright.judge.machine.layout import leaves
 from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
 from kernelwright.judge.perturb.variation import Variation
 from kernelwright.judge.reference.forward import Forward
 from kernelwright.judge.reference.kept import Kept
+from kernelwright.judge.sandbox.layout import leaves
 
 
 class TaskInputs:

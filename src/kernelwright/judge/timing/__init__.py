@@ -1,1 +1,1 @@
-"""Rounds of timed calls, and what they gave."""
+"""Timed calls: when they are made, how many, and what else the machine did meanwhile."""

@@ -1,14 +1,27 @@
-"""What rounds of timed calls gave, series by series."""
+"""The times of all rounds, with work that a candidate put off until after its answer.
+
+On a GPU the clock stops when the child answers. The judge then waits for the device to come to
+rest (``devices/input_poisoner.py``), and the child copies its outputs out. Work that it had put off
+delays one of the two. A baseline's waits in the same rounds say how long each takes; the time by
+which a candidate's take longer, if they do so in nearly every round, is added to its time.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kernelwright.core.evaluation import CANDIDATE, Timing
-from kernelwright.judge.children.runner import Call
-from kernelwright.judge.timing.late import late_ns
+from kernelwright.core.evaluation import CANDIDATE, Timing, median_interval
+from kernelwright.core.outcome import ReasonCode
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Call
+
+LATE_NS, LATE_SHARE, CALL_SHARE = 50_000, 0.5, 0.01
+"""No doubt is left where a candidate's wait is longer by more than the first, by this share of a
+baseline's wait and by this share of the candidate's own calls: noise of request and reply is less.
+After a call that slept for 20 ms the same copy took 60 µs more on an idle core; and a candidate
+that puts off less than a hundredth of its work has nothing to hide."""
 
 
 @dataclass
@@ -16,24 +29,29 @@ class Series:
     """The times of the candidate and of every baseline, in the order of the rounds."""
 
     samples_ns: dict[str, list[int]]
-    beside: str
+    compared: str
     """The baseline whose outputs are taken as the candidate's are."""
     after_ns: dict[str, list[tuple[int, ...]]] = field(init=False)
-    """What was timed after the same calls, where children copy their outputs."""
+    """Times measured after the same calls, where children copy their outputs."""
 
     def __post_init__(self) -> None:
-        self.after_ns = {CANDIDATE: [], self.beside: []}
+        self.after_ns = {CANDIDATE: [], self.compared: []}
 
     def add(self, calls: Mapping[str, Call]) -> None:
-        """Note a round's calls."""
+        """Record a round's calls."""
         for name, call in calls.items():
             self.samples_ns[name].append(call.elapsed_ns)
             if call.after_ns:
                 self.after_ns[name].append(call.after_ns)
 
     def timing(self, cache: str) -> Timing:
-        """The whole, with work that the candidate had put off added to its times."""
-        mine, theirs = (zip(*self.after_ns[name], strict=True) for name in (CANDIDATE, self.beside))
+        """All times, with work that the candidate had put off added to its own.
+
+        Raises:
+            Refused: as for ``late_ns``.
+        """
+        pair = (CANDIDATE, self.compared)
+        mine, theirs = (zip(*self.after_ns[name], strict=True) for name in pair)
         found = {name: tuple(samples) for name, samples in self.samples_ns.items()}
         call_ns = statistics.median(found[CANDIDATE])
         late = sum(late_ns(a, b, call_ns) for a, b in zip(mine, theirs, strict=True))
@@ -42,3 +60,23 @@ class Series:
         medians = {n: statistics.median(s) for n, s in found.items() if n != CANDIDATE}
         strongest = min(medians, key=medians.__getitem__)
         return Timing(found, strongest=strongest, clock="parent", cache=cache)
+
+
+def late_ns(mine: Sequence[int], theirs: Sequence[int], call_ns: float) -> int:
+    """By how much a candidate's waits outlast a baseline's of the same rounds; 0 if by chance.
+
+    ``call_ns``: the time of its calls.
+
+    Raises:
+        Refused: by so much that the work was put off on purpose.
+    """
+    if not mine or not theirs:
+        return 0
+    beyond = [a - b for a, b in zip(mine, theirs, strict=True)]
+    surely = median_interval(beyond)[0]
+    if surely > max(LATE_NS, LATE_SHARE * statistics.median(theirs), CALL_SHARE * call_ns):
+        raise Refused(
+            ReasonCode.WORKED_AFTER_CALL,
+            f"work goes on for {surely / 1e3:.0f} µs after it says that it is done",
+        )
+    return int(statistics.median(beyond)) if surely > 0 else 0

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import torch
 
 from kernelwright.core.outcome import ReasonCode, Warned
-from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.compare.measures import differ
-from kernelwright.judge.machine.outputs import Claim, overlap, refuse_lent, refuse_overlapping
 from kernelwright.judge.profile import Results
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.outputs import Claim, overlap, refuse_lent, refuse_overlapping
+from kernelwright.judge.sandbox.runner import Call, Runner
 
 
 class HeldOutputs:

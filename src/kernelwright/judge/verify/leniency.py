@@ -14,9 +14,9 @@ from kernelwright.judge.checks import OWN_WEIGHTS, Draw
 from kernelwright.judge.compare import allowances
 from kernelwright.judge.compare.operators import Rounding
 from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected
-from kernelwright.judge.machine.layout import map_tensors
 from kernelwright.judge.reference import nudges
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.sandbox.layout import map_tensors
 
 N_ROUNDINGS = 8
 """Runs in which every operator rounds up or down by chance, in every second one each number for

@@ -27,7 +27,7 @@ class Clock(Protocol):
     """What calls a candidate: the judge's stopwatch."""
 
     limit_s: float
-    turn: Turn
+    checked_call: Turn
 
 
 class CheckPlan:
@@ -70,8 +70,8 @@ class CheckPlan:
         with _beside(verification, device_lock):
             if not repeated:  # memory is scarce: one more call gives a result to repeat
                 first = self._oracle.first
-                repeated[first] = verification.run(first, clock.turn)
-            verification.runner.unpoison()
+                repeated[first] = verification.run(first, clock.checked_call)
+            verification.runner.end_filling()
             verification.repeat(repeated, limit_s=clock.limit_s)
             verification.finish()
         if self._left_out:
@@ -95,17 +95,17 @@ class CheckPlan:
         self, verification: Verification, draw: Draw, clock: Clock, *, is_own: bool
     ) -> list[torch.Tensor]:
         try:
-            outputs = verification.run(draw, clock.turn)
+            outputs = verification.run(draw, clock.checked_call)
         except Refused as refused:
             if not is_own:
                 raise
-            raise with_cause(refused, draw, verification, clock.turn) from None
+            raise with_cause(refused, draw, verification, clock.checked_call) from None
         if draw == self._oracle.first and self._oracle.other_draws:
             for other in self._oracle.other_draws:
-                verification.visit(other, clock.turn)
-            verification.come_home(clock.turn)
+                verification.visit(other, clock.checked_call)
+            verification.come_home(clock.checked_call)
         return outputs
 
 
 def _beside(verification: Verification, device_lock: Any) -> AbstractContextManager[Any]:
-    return verification.runner.beside(device_lock)
+    return device_lock.shared(verification.runner)

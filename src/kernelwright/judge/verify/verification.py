@@ -14,17 +14,17 @@ import torch
 
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.outcome import ReasonCode, Status, Warned, WarningCode
-from kernelwright.judge.baselines import EAGER
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw, derive_seed
-from kernelwright.judge.children.runner import Call, Runner
 from kernelwright.judge.compare.measures import differ, furthest
 from kernelwright.judge.compare.outputs import USELESS, Agreement, Expected, are_near, compare
 from kernelwright.judge.compare.specials import nan_left, require_specials
-from kernelwright.judge.machine.layout import bytes_of, leaves
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import fitness
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, WrongValues
+from kernelwright.judge.sandbox.layout import bytes_of, leaves
+from kernelwright.judge.sandbox.runner import Call, Runner
 from kernelwright.judge.verify import leniency
 from kernelwright.judge.verify.held_outputs import HeldOutputs
 from kernelwright.judge.verify.tally import Tally
@@ -229,7 +229,7 @@ class Verification:
 
     def _is_small(self, outputs: list[torch.Tensor]) -> bool:
         """Whether an output may be kept for long beside all others."""
-        return bytes_of(outputs) <= KEPT_SHARE * self.runner.place.memory_bytes()
+        return bytes_of(outputs) <= KEPT_SHARE * self.runner.backend.memory_bytes()
 
     def _is_warning_only(self, draw: Draw, expected: Expected) -> bool:
         """Whether a difference there is a matter for a warning."""

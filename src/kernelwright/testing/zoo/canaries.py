@@ -28,7 +28,7 @@ SECRET_FILE = ".kernelwright-zoo-canary"
 WRITTEN_FILE = ".kernelwright-zoo-written"
 SURVIVOR = "kw-zoo-left"
 """The name that processes of cheats give themselves."""
-ZYGOTE = "kernelwright/judge/children/zygote.py"
+FORK_SERVER = "kernelwright/judge/sandbox/fork_server_main.py"
 """In the command line of every process that a judge's children come from."""
 VICTIM = "import time; time.sleep(86400)  # kernelwright-zoo-victim"
 PLACES = ("~", "/", "/tmp", "/var/tmp", "/dev/shm", "/root", "/home", "/etc", "..", ".")
@@ -127,7 +127,7 @@ def _is_of_another_run(process: psutil.Process) -> bool:
     """Whether it is below a judge that another zoo of this machine is using just now."""
     try:
         above = process.parents()
-        judged = any(ZYGOTE in " ".join(one.cmdline()) for one in above)
+        judged = any(FORK_SERVER in " ".join(one.cmdline()) for one in above)
     except psutil.Error:
         return False
     return judged and os.getpid() not in {one.pid for one in above}

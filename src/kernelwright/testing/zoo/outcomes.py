@@ -41,12 +41,17 @@ class Outcome:
         return self.result in (Result.ESCAPE, Result.FALSE_ACCUSATION)
 
 
-def weigh(case: Case, evaluation: Evaluation, alarms: list[str]) -> tuple[Result, str]:
-    """Whether ``evaluation`` is what ``case`` is owed, and why not; ``alarms`` is harm done."""
+def weigh(
+    case: Case, evaluation: Evaluation, alarms: list[str], *, timed: bool = True
+) -> tuple[Result, str]:
+    """Whether ``evaluation`` is what ``case`` is owed, and why not.
+
+    ``alarms`` says what harm was done; ``timed``, whether the verdict was asked for with the clock.
+    """
     wrong = Result.ESCAPE if case.is_cheat else Result.FALSE_ACCUSATION
     if alarms:
         return wrong, "; ".join(alarms)
-    if case.needs_clock and evaluation.passed and evaluation.timing is None:
+    if case.needs_clock and evaluation.passed and not timed:
         return Result.NEEDS_CLOCK, "it was not timed"
     reasons = evaluation.why
     if evaluation.status not in case.expect:

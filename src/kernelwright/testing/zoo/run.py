@@ -10,7 +10,7 @@ from functools import partial
 from kernelwright.core.cores import usable_cores
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.judge import Judge, Nursery, WarmProgram
+from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
 from kernelwright.testing.zoo.canaries import Canaries
 from kernelwright.testing.zoo.cases import Case
 from kernelwright.testing.zoo.outcomes import Outcome, Result, weigh
@@ -32,8 +32,8 @@ def run(
     """The outcome of each of the ``chosen`` cases that can run here.
 
     Cases of one task share a judge, as candidates of a search do, and come when the first of them
-    does. With ``timed`` false only results are checked, which is quick and says nothing about
-    cheats on the clock. Of several ``jobs`` each has a task and a process of its own, and they take
+    does. With ``timed`` false only results are checked, which is quick and cannot tell the cheats
+    that need the clock. Of several ``jobs`` each has a task and a process of its own, and they take
     turns at the clock. ``report`` is called with each outcome as soon as it is known.
 
     Raises:
@@ -53,13 +53,12 @@ def run(
         for outcome in found:
             keep(outcome)
 
-    with WarmProgram() as nursery:
-        how = {"timed": timed, "nursery": nursery}
+    with SharedForkServerProcess() as fork_server:
         if jobs == 1:
             for group in groups:
-                _judge_group(group, device, **how, on_step=keep)
+                _judge_group(group, device, timed=timed, fork_server=fork_server, on_step=keep)
         else:
-            one = partial(_in_a_process, device=device, **how)
+            one = partial(_in_a_process, device=device, timed=timed, fork_server=fork_server)
             side_by_side(one, groups, jobs=jobs, on_done=keep_all)
     return outcomes
 
@@ -69,12 +68,12 @@ def _judge_key(case: Case) -> tuple[str, int]:
 
 
 def _in_a_process(
-    group: list[Case], device: str, *, timed: bool, nursery: Nursery
+    group: list[Case], device: str, *, timed: bool, fork_server: SharedForkServer
 ) -> list[Outcome]:
     """The outcomes of one task's cases; a judge that dies has been brought down by one of them."""
     found: list[Outcome] = []
     work = partial(_judge_group, group, device, timed=timed)
-    ending = in_process(work, nursery=nursery, on_step=found.append, preload=PRELOADED)
+    ending = in_process(work, fork_server=fork_server, on_step=found.append, preload=PRELOADED)
     if ending.is_interrupted:
         return found
     why = f"the judge's process ended: {ending.error or ending.died}"
@@ -83,13 +82,21 @@ def _in_a_process(
 
 
 def _judge_group(
-    group: Sequence[Case], device: str, *, timed: bool, nursery: Nursery, on_step: Report
+    group: Sequence[Case],
+    device: str,
+    *,
+    timed: bool,
+    fork_server: SharedForkServer,
+    on_step: Report,
 ) -> None:
     """Judge the cases of one task with as many threads, or as there are cores."""
     threads = min(group[0].threads, usable_cores())
     settings = Settings(device=device, threads=threads)
-    how = {"device": Device.parse(device), "settings": settings, "nursery": nursery}
-    with Canaries() as canaries, Judge(group[0].load_task(), **how) as judge:
+    task, where = group[0].load_task(), Device.parse(device)
+    with (
+        Canaries() as canaries,
+        Judge(task, device=where, settings=settings, fork_server=fork_server) as judge,
+    ):
         for case in group:
             on_step(_judge_case(judge, case, canaries, timed=timed))
 
@@ -102,5 +109,5 @@ def _judge_case(judge: Judge, case: Case, canaries: Canaries, *, timed: bool) ->
         why = f"the judge raised {type(error).__name__}: {error}"
         return Outcome(case, Result.ESCAPE, why, None, time.monotonic() - start_s)
     seconds = time.monotonic() - start_s
-    result, why = weigh(case, evaluation, canaries.alarms())
+    result, why = weigh(case, evaluation, canaries.alarms(), timed=timed)
     return Outcome(case, result, why, evaluation, seconds)

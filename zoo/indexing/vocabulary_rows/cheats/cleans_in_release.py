@@ -23,7 +23,7 @@ def wipe():
         CLEAN.append(torch.zeros(512, 4096))
 
 
-worker = sys.modules.get("kernelwright.judge.children.worker")
+worker = sys.modules.get("kernelwright.judge.sandbox.worker")
 if worker is not None:
     release = worker.Worker.release
 

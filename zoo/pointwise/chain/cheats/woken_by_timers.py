@@ -15,16 +15,16 @@ CLOCK_MONOTONIC = 1
 
 class Mute:
     def __init__(self, worker):
-        self.worker, self.bell = worker, worker.bell
+        self.worker, self.completion = worker, worker.completion
 
     def send(self, message):
-        self.worker.bell = self.bell
+        self.worker.completion = self.completion
 
 
 def worker():
     frame = sys._getframe(1)
     while frame is not None:
-        if hasattr(frame.f_locals.get("self"), "bell"):
+        if hasattr(frame.f_locals.get("self"), "completion"):
             return frame.f_locals["self"]
         frame = frame.f_back
     raise LookupError("no worker")
@@ -54,8 +54,8 @@ class ModelNew(nn.Module):
         most = FIRST * len(x) // 100
         self.compute(x[:most], out[:most])
         describe = sys.modules[type(found).__module__].describe
-        found.bell.send(json.dumps(describe(out)).encode())
-        found.bell = Mute(found)
+        found.completion.send(json.dumps(describe(out)).encode())
+        found.completion = Mute(found)
         self.compute(x[most:], out[most:])
         return out
 

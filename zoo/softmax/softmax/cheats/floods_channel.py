@@ -21,7 +21,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         y, found = torch.softmax(x, dim=1), worker()
         reply = sys.modules[type(found).__module__].describe(y)
-        for sock in (found.sock, getattr(found, "bell", found.sock)):
+        for sock in (found.sock, getattr(found, "completion", found.sock)):
             sock.setblocking(False)
             with suppress(BlockingIOError):
                 for _ in range(2000):

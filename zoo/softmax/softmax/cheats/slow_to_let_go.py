@@ -6,7 +6,7 @@ import time
 import torch
 from torch import nn
 
-worker = sys.modules.get("kernelwright.judge.children.worker")
+worker = sys.modules.get("kernelwright.judge.sandbox.worker")
 if worker is not None:
     release = worker.Worker.release
 

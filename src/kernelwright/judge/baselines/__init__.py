@@ -1,0 +1,1 @@
+"""The library settings that candidates are measured against, and the processes that run them."""

@@ -1,0 +1,108 @@
+"""The folder in which the library's compilers keep their work, and how it is cleaned.
+
+Inductor lets g++ write a library to where it is looked for, and builds nothing that is there: one
+that a killed process left half written would be loaded, and fail, for ever. While it builds, a
+folder lies beside the library, and the process holds a lock: a folder whose lock is free is of a
+build that nobody will finish. Triton renames what it has finished.
+
+Source:
+    torch/_inductor/cpp_builder.py (CppBuilder.build), torch/_inductor/codecache.py
+    (_worker_compile_cpp, _precompile_header), of torch 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.judge.sandbox.file_locks import lock, users_path
+
+BUILT = (".so", ".o", ".gch")
+"""The endings of files that g++ writes, which may be half written; the sources beside are whole."""
+IN_WORK = "_CxxBuild"
+"""The ending of the name of a folder in which a build runs."""
+TEMPORARY, DAY_S = ("tmp*", "cc??????.*"), 86_400
+"""Files that killed children and compilers leave, and the age from which nobody uses them."""
+
+
+def compiler_cache() -> Path:
+    """The folder in which the library's compilers keep their work between runs, cleaned of what
+    killed builds have left. No candidate sees it.
+
+    Raises:
+        DeviceError: no folder can be used.
+    """
+    folder = _kept()
+    for at in itertools.chain(*map(folder.glob, TEMPORARY)):
+        _remove_if_old(at)
+    for at in folder.glob(f"??/*{IN_WORK}"):
+        _sweep(at, folder / "locks")
+    for at in folder.glob(f"torchinductor_*/precompiled_headers/*{IN_WORK}"):
+        _sweep(at, at.parent / "locks")
+    return folder
+
+
+def _kept() -> Path:
+    """A folder of this user's: in its home, or among temporary files if the home is read-only, as
+    in containers, or missing; there only if no other user can have put anything into it."""
+    with contextlib.suppress(OSError, RuntimeError):
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        at = root / "kernelwright" / f"baselines-{os.geteuid()}"  # sudo and containers keep homes
+        at.mkdir(parents=True, exist_ok=True)
+        if os.access(at, os.W_OK | os.X_OK):
+            return at
+    at = users_path("baselines")
+    try:
+        at.mkdir(mode=0o700, exist_ok=True)
+        about = at.lstat()
+        is_own = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+        if is_own and not about.st_mode & 0o022:
+            return at
+        seen = f"{at}, which another user may write to"
+    except OSError as error:
+        seen = str(error)
+    raise DeviceError(
+        "the library's compilers have nowhere to keep their work",
+        seen=seen,
+        do="let XDG_CACHE_HOME name a folder of yours that can be written to",
+    )
+
+
+@contextlib.contextmanager
+def folder_in(cache: Path) -> Iterator[str]:
+    """The name of a folder in the cache that a child may make. It is removed when the context ends;
+    the child must have ended by then. The folder of a killed judge is removed when it is old."""
+    name = f"tmp{secrets.token_hex(4)}"
+    try:
+        yield name
+    finally:
+        shutil.rmtree(cache / name, ignore_errors=True)
+
+
+def _remove_if_old(at: Path) -> None:
+    with contextlib.suppress(OSError):  # another judge was quicker
+        if time.time() - at.lstat().st_mtime > DAY_S:
+            shutil.rmtree(at) if at.is_dir() and not at.is_symlink() else at.unlink()
+
+
+def _sweep(at: Path, locks: Path) -> None:
+    """Remove an unfinished build and its folder, unless a process still works on it."""
+    name = at.name.removesuffix(IN_WORK)
+    # It stays where somebody holds the lock; another judge may sweep it too.
+    with contextlib.suppress(OSError):
+        held = lock(locks / f"{name.split('.')[0]}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR)
+        try:
+            for ending in BUILT:
+                at.with_name(name + ending).unlink(missing_ok=True)
+            shutil.rmtree(at)  # the mark of it, so at last
+        finally:
+            os.close(held)

@@ -1,0 +1,72 @@
+"""The library settings that candidates are measured against: data, one row each.
+
+The strongest is the fastest of them on the task at hand, measured in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+EAGER, COMPILE = "eager", "compile"
+HALVES = ("bf16", "fp16")
+"""Precisions that are dtypes: autocast lowers to them, and weights can be kept in them."""
+HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1"}
+"""Large tensors on transparent huge pages (c10/core/impl/alloc_cpu.cpp): a page fault per 2 MB
+instead of per 4 kB, which dominates memory-bound operations with large outputs."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to run the reference with nothing but the library."""
+
+    name: str
+    why: str
+    compile: Mapping[str, Any] | None = None
+    """Arguments of ``torch.compile``; None runs it eagerly."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cuda_graph: bool = False
+    """Capture the forward once and replay it, inputs copied in and outputs copied out."""
+    copies: tuple[int, int] = (0, 0)
+    """How many times every call copies its inputs and outputs: a graph has memory of its own."""
+    is_held: bool = False
+    """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
+
+
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "cpu": (
+        Setting(EAGER, "what users run"),
+        Setting(COMPILE, "the library's own compiler", compile={}),
+        Setting("eager_hugepages", "fewer page faults", environment=HUGE_PAGES),
+        Setting("compile_hugepages", "both", compile={}, environment=HUGE_PAGES),
+    ),
+    "cuda": (
+        Setting(EAGER, "what users run"),
+        Setting(COMPILE, "the library's own compiler", compile={}),
+        Setting(
+            "compile_graph", "and CUDA graphs", compile={"mode": "reduce-overhead"}, copies=(1, 0)
+        ),
+        Setting("eager_graph", "no launch overhead", cuda_graph=True, copies=(1, 1)),
+    ),
+}
+
+
+def settings_of(kind: str, precision: str) -> tuple[Setting, ...]:
+    """The settings of a kind of device, for a task in a reduced precision, or in its own ('')."""
+    rows = SETTINGS[kind]
+    if precision not in HALVES:
+        return rows
+    why = f"weights held in {precision}"
+    held = [replace(r, name=f"{r.name}_held", why=f"{r.why}; {why}", is_held=True) for r in rows]
+    return (*rows, *held)
+
+
+ALWAYS = (EAGER, COMPILE)
+"""Measured beside every candidate, whichever is the strongest."""
+
+
+def compared(names: Collection[str], strongest: str) -> str:
+    """The running setting whose results a candidate's are compared with, and which holds results
+    for as long as the candidate does."""
+    return EAGER if EAGER in names else strongest

@@ -1,0 +1,311 @@
+"""The library settings of one task as runners: ranked once, those that verdicts need are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.outcome import Status
+from kernelwright.judge.baselines import library_settings
+from kernelwright.judge.baselines.library_settings import Setting
+from kernelwright.judge.baselines.starting import SettingStarter, Starting, not_measured
+from kernelwright.judge.devices.backend import DeviceBackend
+from kernelwright.judge.devices.roofline import LARGE_BYTES, Copying
+from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.refusal import Refused, memory_apart
+from kernelwright.judge.sandbox.layout import bytes_of
+from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.scheduling.device_lock import DeviceLock
+from kernelwright.judge.scheduling.memory import does_not_fit
+from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch, named
+
+N_QUICK = 5
+CROWDED = 16
+"""Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
+device has no room for so many, baselines start one by one, when the checks are done, and those
+that lose end at once."""
+
+
+@dataclass
+class _Failures:
+    """Settings that do not run."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+    retryable: set[str] = field(default_factory=set)
+    """Those that may run after all: they lacked memory, which a candidate may have held, or have
+    been killed."""
+    had_last_try: set[str] = field(default_factory=set)
+    compiled_anew: set[str] = field(default_factory=set)
+    """Settings whose compiler had work again when other inputs came, before any was timed."""
+
+
+class BaselineRuns:
+    """Starts the library settings once, times them once, keeps those that verdicts need."""
+
+    def __init__(
+        self,
+        starter: SettingStarter,
+        oracle: Oracle,
+        backend: DeviceBackend,
+        *,
+        stopwatch: Stopwatch,
+        device_lock: DeviceLock,
+        one_by_one: bool = False,
+    ) -> None:
+        self._starter, self._oracle = starter, oracle
+        self._stopwatch, self._device_lock = stopwatch, device_lock
+        self._copying = Copying(backend, oracle.profile.work.moved_bytes)
+        self._waves: Iterable[Starting] = ()
+        """Settings that start and are ranked together, until they have; one after the other where
+        it is crowded."""
+        self._runners: dict[str, Runner] = {}
+        self._failures = _Failures()
+        self.is_crowded = (
+            one_by_one or CROWDED * oracle.profile.work.moved_bytes > backend.memory_bytes()
+        )
+        if self.is_crowded:
+            with device_lock.shared():
+                oracle.inputs.forget_first()
+        self._is_measured = self._is_settled = False
+        self.median_ns: dict[str, float] = {}
+        """The times of a few rounds, by setting; empty until ``measure``."""
+
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Settings that do not run this task, with the reason."""
+        return self._failures.reasons
+
+    @property
+    def may_run_after_all(self) -> bool:
+        """Whether some of those may run in another try."""
+        return bool(self._failures.retryable)
+
+    def start(self) -> None:
+        """Build and compile every setting beside the first candidate's checks.
+
+        Where memory is scarce they start in ``measure``.
+        """
+        if self._starter.is_open:
+            return
+        self._starter.open()
+        settings = self._starter.settings.values()
+        plain = [setting for setting in settings if not any(setting.copies)]
+        copying = [setting for setting in settings if any(setting.copies)]
+        first = [plain] if copying else [[setting] for setting in plain]
+        together = [*first, *([each] for each in copying)] if self.is_crowded else [settings]
+        waves = map(self._submit, together)
+        self._waves = waves if self.is_crowded else list(waves)
+
+    def wait(self) -> None:
+        """Return when ``measure`` has nothing left to build or to wait for, so that it may be
+        called by a thread that holds the device exclusively. Not covered: where it is crowded."""
+        if self._is_measured:
+            return
+        self.start()
+        self._starter.start_empty()
+        if not self.is_crowded:
+            for starting in self._waves:
+                self._collect(starting)
+
+    def measure(self) -> None:
+        """Time every setting, once; waits for those that still compile.
+
+        Raises:
+            DeviceError: none can be measured.
+        """
+        self.wait()
+        if self._is_measured:
+            return
+        for starting in self._waves:
+            self._collect(starting)
+            with self._device_lock.exclusive():
+                if (empty := self._starter.take_empty()) is not None:
+                    self._calibrate(empty)
+                self._rank()
+                self._copying.measure()
+            if self._runners:
+                self._close_losers()
+        if not self._runners:
+            raise DeviceError(
+                "no baseline can be measured",
+                seen="; ".join(f"{name}: {why[:200]}" for name, why in self.dropped.items()),
+                do="run the task by itself on this machine and see what fails",
+            )
+        self._is_measured = True
+
+    def lose(self, failed: RunnerFailed) -> DeviceError | None:
+        """End a setting that failed while a candidate was timed; the error for its verdict. None
+        for a setting that compiles anew for other inputs: no verdict needs one that takes so
+        long."""
+        name, reason = failed.name, str(failed.refused)
+        self._runners.pop(name).close()
+        self._is_measured = False
+        if name in self._failures.compiled_anew and failed.refused.status is Status.TIMEOUT:
+            self.dropped[name] = f"it compiles anew for other inputs: {reason}"
+            return None
+        self._drop(name, failed.refused)
+        return _may_run_error([name], reason)
+
+    def require_all(self) -> None:
+        """Check that no setting awaits another try: never time against an incomplete set.
+
+        Raises:
+            DeviceError: one does.
+        """
+        if names := sorted(self._failures.retryable):
+            raise _may_run_error(names, "; ".join(self.dropped[name][:200] for name in names))
+
+    def excuse(self) -> None:
+        """The candidate is not to blame for the failed settings: their next try is the last."""
+        self._failures.had_last_try |= self._failures.retryable
+
+    def start_again(self) -> None:
+        """Start settings that may run after all once more, and measure all anew. The device must
+        not be held exclusively."""
+        if not self._failures.retryable:
+            return
+        again, self._failures.retryable = self._failures.retryable, set()
+        for name in again:
+            del self.dropped[name]
+        for starting in self._waves:
+            starting |= self._submit([self._starter.settings[name] for name in sorted(again)])
+        self._is_measured = self._is_settled = False
+
+    def settle_in(self) -> None:
+        """Call the setting that a candidate's results are compared with until its memory is at
+        rest, once, while results are held. The device must be held exclusively."""
+        if self._is_settled:
+            return
+        self._is_settled = True
+        name = self.compared
+        with named(name):
+            self._stopwatch.settle_in(self._runners[name], self._oracle.first_arguments)
+
+    @property
+    def compared(self) -> str:
+        """The setting whose results a candidate's are compared with."""
+        return library_settings.compared(self._runners, self.strongest)
+
+    @property
+    def strongest(self) -> str:
+        """The fastest setting."""
+        self.measure()
+        return self._fastest_name()
+
+    def copying(self) -> dict[str, float]:
+        """The bytes that the task moves and the rate at which the device copies; empty before
+        ``measure``."""
+        return self._copying.facts()
+
+    def nothing_to_win(self) -> dict[str, Any]:
+        """Why no candidate can be much faster than these, with their times; empty if one can.
+
+        A degenerate task, whose inputs need not all be read, is not looked at.
+        """
+        if self._oracle.profile.warnings or self._copying.moved_bytes < LARGE_BYTES:
+            return {}
+        strongest = self.strongest
+        why = self._copying.leaves_nothing(self.median_ns[strongest])
+        if not why:
+            return {}
+        measured = {"baseline_ns": self.median_ns, "dropped": self.dropped}
+        return {"why": f"{strongest} {why}", "strongest": strongest, **measured}
+
+    def fastest(self) -> Runner:
+        """The fastest setting, running."""
+        return self._runners[self.strongest]
+
+    def kept(self) -> dict[str, Runner]:
+        """The settings that every candidate is timed beside."""
+        return dict(self._runners)
+
+    def close(self) -> None:
+        """End them and give their memory back."""
+        self._starter.close()
+
+    def _fastest_name(self) -> str:
+        """The fastest of those that still run: a loser has ended, however slow others are later."""
+        return min(self._runners, key=self.median_ns.__getitem__)
+
+    def _drop(self, name: str, refused: Refused) -> None:
+        self.dropped[name] = str(refused)
+        may_run = name in self.median_ns or refused.says_no_memory
+        if may_run and not self.is_crowded and name not in self._failures.had_last_try:
+            self._failures.retryable.add(name)
+
+    def _collect(self, starting: Starting) -> None:
+        """Wait for settings that start, and warm up those that compile."""
+        # All of them first: they share the memory that other inputs are now written to.
+        self._starter.wait_for(starting)
+        for name, future in list(starting.items()):
+            try:
+                runner = future.result()
+                is_compiled = self._starter.settings[name].compile is not None
+                if is_compiled and self._starter.warm_up(runner):
+                    self._failures.compiled_anew.add(name)
+                self._runners[name] = runner
+            except Refused as refused:
+                self._drop(name, refused)
+            del starting[name]
+
+    def _submit(self, settings: Sequence[Setting]) -> Starting:
+        """Start the settings that may be the fastest."""
+        return self._starter.start(s for s in settings if not self._is_hopeless(s))
+
+    def _is_hopeless(self, setting: Setting) -> bool:
+        """Whether its copies alone take longer than another setting does in all."""
+        fastest_ns = min(self.median_ns.values(), default=math.inf)
+        if fastest_ns == math.inf or not any(setting.copies):
+            return False
+        oracle = self._oracle
+        n_inputs, n_outputs = map(bytes_of, (oracle.first_arguments, oracle.example))
+        times_in, times_out = setting.copies
+        copied = 2 * (times_in * n_inputs + times_out * n_outputs)
+        least_ns = self._copying.least_ns(copied + n_inputs + n_outputs)
+        if least_ns < fastest_ns:
+            return False
+        self.dropped[setting.name] = (
+            f"with its copies it takes {least_ns / 1e6:.2f} ms at least, and another "
+            f"{fastest_ns / 1e6:.2f}"
+        )
+        return True
+
+    def _calibrate(self, empty: Runner) -> None:
+        """Measure the cost of a call that does nothing; it is subtracted every time."""
+        try:
+            self._stopwatch.calibrate(empty, self._oracle.first_arguments)
+        except Refused as refused:
+            raise not_measured(refused) from refused
+        finally:
+            empty.close()
+
+    def _rank(self) -> None:
+        """Time those that run, together; the ones that cannot be measured are dropped."""
+        while self._runners:
+            try:
+                arguments = self._oracle.first_arguments
+                with memory_apart():
+                    self.median_ns |= self._stopwatch.rank(self._runners, arguments, N_QUICK)
+                return
+            except MemoryError as error:
+                raise does_not_fit(self._starter.task, error) from error
+            except RunnerFailed as failed:
+                self._drop(failed.name, failed.refused)
+                self.median_ns.pop(failed.name, None)
+                self._runners.pop(failed.name).close()
+
+    def _close_losers(self) -> None:
+        """End settings that no verdict needs: they hold memory."""
+        for name in set(self._runners) - {*library_settings.ALWAYS, self._fastest_name()}:
+            self._runners.pop(name).close()
+
+
+def _may_run_error(names: Sequence[str], why: str) -> DeviceError:
+    return DeviceError(
+        f"library settings failed that may run after all: {', '.join(names)}",
+        seen=why,
+        do="judge it again; see whether other programs use this device's memory",
+    )

@@ -1,0 +1,232 @@
+"""Starting the library settings: each is built and compiled in a child, beside other work."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import pickle
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.outcome import ReasonCode, Status
+from kernelwright.core.task import Task
+from kernelwright.judge.baselines import library_settings
+from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
+from kernelwright.judge.baselines.library_settings import Setting
+from kernelwright.judge.checks import TASK, Draw, derive_seed
+from kernelwright.judge.devices.backend import DeviceBackend
+from kernelwright.judge.perturb.weight_sets import USUAL
+from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.layout import Region, contents, dtype_name, plan_slots
+from kernelwright.judge.sandbox.program import LibrarySetup, Program
+from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.sandbox.runner_factory import RunnerFactory
+from kernelwright.judge.scheduling.device_lock import DeviceLock
+from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
+
+MOST_DRAWS = 5
+"""Inputs for which, one after the other, something may be compiled. A number in the code is taken
+for a constant at first, and for a variable when it changes: that is settled with the second."""
+Starting = dict[str, Future[Runner]]
+"""The settings that start, by name."""
+
+
+class SettingStarter:
+    """Starts the library settings of one task; they share the memory for arguments."""
+
+    def __init__(
+        self,
+        task: Task,
+        oracle: Oracle,
+        backend: DeviceBackend,
+        *,
+        factory: RunnerFactory,
+        device_lock: DeviceLock,
+    ) -> None:
+        self.task, self._oracle, self._backend = task, oracle, backend
+        self._factory, self._device_lock = factory, device_lock
+        rows = library_settings.settings_of(backend.kind, task.precision)
+        self.settings = {setting.name: setting for setting in rows}
+        self._compile_locks = collections.defaultdict(threading.Lock)
+        self._stack = ExitStack()
+        self._region: Region | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._empty: Runner | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the shared memory has been allocated."""
+        return self._region is not None
+
+    def open(self) -> None:
+        """Allocate the shared memory."""
+        oracle = self._oracle
+        held = contents(oracle.first_arguments, oracle.state(USUAL), oracle.example)
+        self._region = Region(self._backend, plan_slots(held)[1])
+        self._stack.callback(self._region.close)
+        self._pool = ThreadPoolExecutor(None, "baseline")
+        self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+
+    def close(self) -> None:
+        """End the settings and give their memory back."""
+        self._stack.close()
+
+    def start(self, settings: Iterable[Setting]) -> Starting:
+        """Start settings in threads."""
+        return {setting.name: self._pool.submit(self._start_one, setting) for setting in settings}
+
+    def wait_for(self, starting: Starting) -> None:
+        """Return when all have started or failed. A setting that gave no answer in time is started
+        once more while nobody builds: candidates that are built may have left it no core."""
+        concurrent.futures.wait(starting.values())
+        if late := [name for name, future in starting.items() if _was_late(future)]:
+            with self._device_lock.exclusive():
+                for name in late:
+                    starting[name] = future = Future()
+                    try:
+                        future.set_result(self._start_one(self.settings[name]))
+                    except Refused as refused:
+                        future.set_exception(refused)
+
+    def warm_up(self, runner: Runner) -> bool:
+        """Call a compiled setting on other inputs of the task's own until nothing is compiled for
+        them; whether anything was. The compiler's own count says so, however busy the machine is.
+
+        Raises:
+            Refused: it does not run on them, or is compiled for every one of them; it has ended.
+        """
+        lock, oracle = self._device_lock, self._oracle
+        with closed_if_refused(runner):
+            with lock.shared(runner):
+                n_graphs = runner.n_graphs()
+            for number in range(MOST_DRAWS):
+                draw, n_before = Draw(TASK, derive_seed(oracle.secret, "warming", number)), n_graphs
+                with lock.shared(runner):
+                    runner.put(oracle.arguments(draw))
+                    runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
+                    runner.release()
+                    n_graphs = runner.n_graphs()
+                if n_graphs == n_before:
+                    return number > 0
+            why = f"it compiles anew for other inputs: for {MOST_DRAWS} of them one after the other"
+            raise Refused(ReasonCode.KEEPS_COMPILING, why)
+
+    def start_empty(self) -> None:
+        """Start a module that does nothing but use the device, unless one runs.
+
+        Raises:
+            DeviceError: it does not start.
+        """
+        if self._empty is not None:
+            return
+        oracle = self._oracle
+        runner = self._factory.make(oracle.example, region=self._region)
+        program = Program(EMPTY_MODULE, "ModelNew", _pickled_shapes(oracle), 0, LibrarySetup())
+        try:
+            with self._device_lock.shared(runner):
+                runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
+        except Refused as refused:
+            runner.close()
+            raise not_measured(refused) from refused
+        self._empty = runner
+
+    def take_empty(self) -> Runner | None:
+        """That module, if one runs, for the caller to measure and to close."""
+        empty, self._empty = self._empty, None
+        return empty
+
+    def _start_one(self, setting: Setting) -> Runner:
+        cache = compiler_cache()
+        folder = self._stack.enter_context(folder_in(cache))
+        options = ChildOptions(variables=setting.environment, cache=cache)
+        runner = self._factory.make(self._oracle.example, options, region=self._region)
+        self._stack.callback(runner.close)
+        setup = LibrarySetup(
+            payload=self.task.payload,
+            folder=folder,
+            import_roots=tuple(self.task.import_roots),
+            precision=self.task.precision,
+            is_held=setting.is_held,
+            compile=setting.compile,
+            cuda_graph=setting.cuda_graph,
+        )
+        with closed_if_refused(runner), self._device_lock.shared(runner):
+            build(runner, self._oracle, self.task.source, self.task.entry, setup)
+            runner.put(self._oracle.first_arguments)
+        # One after the other where the compiler is asked for the same: the second finds it cached.
+        # The device is not held while waiting for the other, which may have to give it up.
+        with (
+            closed_if_refused(runner),
+            self._compile_locks[repr(setting.compile)],
+            self._first_call_hold(runner, is_compiled=setting.compile is not None),
+        ):
+            runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
+            runner.release()
+        return runner
+
+    @contextlib.contextmanager
+    def _first_call_hold(self, runner: Runner, *, is_compiled: bool) -> Iterator[None]:
+        """Share the device, unless a compiler works on other processors nearly all the time: then
+        nobody waits for it, and it is not stopped, for it is trusted."""
+        if is_compiled and self._backend.compiles_elsewhere:
+            yield
+            runner.stand_still()
+        else:
+            with self._device_lock.shared(runner):
+                yield
+
+
+@contextlib.contextmanager
+def closed_if_refused(runner: Runner) -> Iterator[None]:
+    """End a setting that fails in this context: its compiler would go on beside timed calls."""
+    try:
+        yield
+    except Refused:
+        runner.close()
+        raise
+
+
+def not_measured(refused: Refused) -> DeviceError:
+    """The error where the empty module fails, which is no candidate's fault."""
+    return DeviceError(
+        "a module that does nothing cannot be measured",
+        seen=str(refused),
+        do="see whether other programs use this device's memory",
+    )
+
+
+def _was_late(future: Future[Runner]) -> bool:
+    error = None if future.cancelled() else future.exception()
+    return isinstance(error, Refused) and error.status is Status.TIMEOUT
+
+
+def _pickled_shapes(oracle: Oracle) -> bytes:
+    return pickle.dumps([[(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]])
+
+
+EMPTY_MODULE = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, shapes):
+        super().__init__()
+        for number, (shape, dtype) in enumerate(shapes):
+            self.register_buffer(f"b{number}", torch.zeros(shape, dtype=getattr(torch, dtype)))
+        self.register_buffer("used", torch.zeros(1), persistent=False)
+        self.n_calls = 0
+
+    def forward(self, *arguments):
+        if self.used.is_cuda:
+            for _ in range(1 + self.n_calls % 2):
+                self.used.zero_()
+                torch.cuda.synchronize()
+        self.n_calls += 1
+        return list(self._buffers.values())[:-1]
+"""

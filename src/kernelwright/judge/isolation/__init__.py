@@ -1,1 +1,0 @@
-"""How a process is confined: namespaces, Landlock, seccomp, limits, and what /proc tells of it."""

@@ -1,0 +1,1 @@
+"""Isolated processes: how they are made, confined, talked to, stopped and read."""

@@ -1,0 +1,323 @@
+"""The judge's side of one child: requests, stopping and going on, reading its memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kernelwright.core.outcome import ReasonCode
+from kernelwright.judge.sandbox import process_memory, protocol, stopping
+
+ANSWER_TIMEOUT_S = 20.0  # of our own supervisor, on a loaded machine
+POLL_S = 0.02
+"""How often a process that shares a device looks whether another one wants it exclusively."""
+
+
+class ChildEnded(Exception):
+    """The child is gone: its exit code (negative: a signal; None: it hung up), its output, and why
+    its supervisor ended it, where that did."""
+
+    def __init__(self, code: int | None, log: str, why: ReasonCode | None = None) -> None:
+        self.code, self.log, self.why = code, log, why
+        super().__init__(f"ended with {code}")
+
+
+class Hold(Protocol):
+    """A child's share of a device, which it gives up whenever somebody measures there."""
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits to have the device exclusively."""
+        ...
+
+    def step_aside(self, pid: int) -> float:
+        """Give the share up until that is over; the seconds that it took. The process is stopped.
+
+        Raises:
+            protocol.Late: the device works for the process all the same, without an end.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class SampleTimes:
+    """When a child is stopped in the middle of a call, and what is done then."""
+
+    after_s: tuple[float, ...]
+    """The seconds that it runs before each stop."""
+    sample: Callable[[int], None]
+    """Called with its process id while it stands still."""
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """How the judge makes one call."""
+
+    timeout_s: float
+    spin: bool = False
+    """Poll for the completion signal instead of sleeping."""
+    signals_first: bool = False
+    """The child signals completion first, and describes its result when it is resumed."""
+    at_completion: Callable[[], None] | None = None
+    """Runs when the clock has stopped, while the child stands still."""
+    then: Callable[[], None] | None = None
+    """Runs after that, when the child has been resumed."""
+    samples: SampleTimes | None = None
+    hold: str = ""
+    """Names, separated by commas, under which the child is to hold its last output."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The reply to one call, and what the judge measured meanwhile."""
+
+    reply: Any
+    """Unchecked."""
+    wall_ns: int
+    at_completion_ns: int
+    """The time that ``at_completion`` took."""
+    then_ns: int
+    """The time that it took to describe the result, where that came afterwards, and ``then``."""
+    cpu_ns: int
+    """Processor time of all of its threads, up to the standstill, or up to the completion signal if
+    it was resumed."""
+    others: int
+    """Living processes of the child besides its worker."""
+    early_ns: int
+    """Processor time that it had between the last standstill and the request to run."""
+    late_ns: int
+    """How long it ran on after it had been told to stop, where it was not resumed."""
+
+
+class Child:
+    """One isolated worker with its supervisor."""
+
+    def __init__(
+        self,
+        worker: socket.socket,
+        completion: socket.socket,
+        supervisor: socket.socket,
+        *,
+        may_read: bool = True,
+    ) -> None:
+        self.worker, self.completion, self._supervisor = worker, completion, supervisor
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        greeting, self.pid = protocol.receive_greeting(worker, deadline_s=deadline_s)
+        if "failed" in greeting:
+            raise OSError(greeting["failed"])
+        self._pidfd = os.pidfd_open(self.pid)
+        self.is_readable = may_read and process_memory.may_read(self.pid)
+        own = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
+        self.granted: frozenset[str] = frozenset(greeting["granted"]) | own
+        self.mapped = process_memory.mappings(self.pid) if self.is_readable else []
+        """Its memory before anything of a candidate's ran in it. An address range that a file
+        occupied then counts as that file's for good, whatever is mapped over it."""
+        self._clock = stopping.StoppedClock(self.pid)
+        self._is_stopped = self._is_closed = False
+        self.hold: Hold | None = None
+        """Set while it shares the device: it is stopped whenever somebody measures."""
+
+    def request(
+        self,
+        what: str,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        fds: tuple[int, ...] = (),
+        **arguments: Any,
+    ) -> Any:
+        """Ask the worker for something; its reply, unchecked.
+
+        Raises:
+            ChildEnded: it has gone.
+            protocol.Late: it does not answer.
+            protocol.Garbled: it answers nonsense.
+        """
+        try:
+            protocol.expect_silence(self.worker)
+            self.go_on()
+            deadline_s = time.monotonic() + timeout_s
+            self.worker.settimeout(timeout_s)
+            protocol.send_request(self.worker, {"do": what, **arguments}, fds)
+            deadline_s = self._give_way(self.worker, deadline_s)
+            return protocol.parse_reply(protocol.receive_frame(self.worker, deadline_s=deadline_s))
+        except protocol.Closed:
+            raise self.ended() from None
+
+    def call(self, options: CallOptions) -> Answer:
+        """One forward, from standstill to standstill.
+
+        The clock starts before the child can run. It stops when the child has been told to stop,
+        which happens when it signals completion. Then ``at_completion`` runs; afterwards the child
+        is resumed if it has to describe its result or if there is a ``then``. While the child is
+        stopped for samples in the middle of the call, the clock stands still.
+
+        Raises:
+            ChildEnded, protocol.Late, protocol.Garbled: as for ``request``.
+        """
+        go = protocol.framed(protocol.GO + options.hold.encode())
+        self.completion.settimeout(options.timeout_s)
+        try:
+            protocol.expect_silence(self.completion)
+            before_ns, rest_ns = self.cpu_ns(), self._clock.rest_ns
+            # It stands still, so the request waits for it.
+            self.worker.send(go)
+            start_ns = time.perf_counter_ns()
+            signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+            if options.samples is not None:
+                start_ns += self._take_samples(options.samples)
+            spin_s = options.timeout_s if options.spin else 0.0
+            body = self._receive_completion(options.timeout_s, spin_s=spin_s)
+            signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
+            end_ns = time.perf_counter_ns()
+            if options.at_completion is not None:
+                options.at_completion()
+            resumed_ns = time.perf_counter_ns()
+            has_signalled = options.signals_first and body == protocol.DONE
+            is_resumed = has_signalled or options.then is not None
+            completed_cpu_ns = self.cpu_ns()
+            if is_resumed:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+            if has_signalled:
+                body = self._receive_completion(options.timeout_s)
+        except (protocol.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
+            raise self.ended() from None
+        finally:
+            self._is_stopped = False
+        if options.then is not None and not _is_error(body):
+            options.then()
+        then_ns = time.perf_counter_ns() - resumed_ns
+        others = self.stop()  # before the answer is read: other processes run until then
+        reply = protocol.parse_reply(body)
+        stood_ns = time.perf_counter_ns() - end_ns
+        return Answer(
+            reply,
+            wall_ns=end_ns - start_ns,
+            at_completion_ns=resumed_ns - end_ns,
+            then_ns=then_ns,
+            cpu_ns=(completed_cpu_ns if is_resumed else self._clock.rest_ns) - before_ns,
+            others=others,
+            early_ns=max(0, before_ns - rest_ns),
+            late_ns=0 if is_resumed else self._clock.late_ns(stood_ns),
+        )
+
+    def _receive_completion(self, timeout_s: float, *, spin_s: float = 0.0) -> bytes:
+        """The next completion signal; a child that shares the device gives way meanwhile."""
+        if self.hold is not None:
+            self._give_way(self.completion, time.monotonic() + timeout_s)
+        return protocol.receive_completion(self.completion, spin_s=spin_s)
+
+    def _take_samples(self, samples: SampleTimes) -> int:
+        """Stop the child for samples while the call still runs; the nanoseconds that it stood."""
+        stood_ns = 0
+        for after_s in samples.after_s:
+            if select.select([self.completion], [], [], after_s)[0]:
+                break
+            start_ns = time.perf_counter_ns()
+            self._is_stopped = False
+            self.stop()
+            samples.sample(self.pid)
+            self._ask_supervisor("go_on")
+            stood_ns += time.perf_counter_ns() - start_ns
+        return stood_ns
+
+    def _give_way(self, sock: socket.socket, deadline_s: float) -> float:
+        """Wait for an answer on ``sock``, standing still whenever somebody else measures.
+
+        Returns:
+            The deadline, later by the time of standing still.
+        """
+        while self.hold is not None and not select.select([sock], [], [], POLL_S)[0]:
+            if time.monotonic() > deadline_s:
+                raise protocol.Late
+            if self.hold.is_wanted():
+                self._is_stopped = False
+                self.stop()
+                deadline_s += self.hold.step_aside(self.pid)
+                self._ask_supervisor("go_on")
+                self._is_stopped = False
+        return deadline_s
+
+    def cpu_ns(self) -> int:
+        """The processor time that all threads of the worker have had."""
+        return stopping.processor_ns(self.pid)
+
+    def ran_since_stop_ns(self) -> int:
+        """The processor time that the worker has had since it was stopped: none, if it obeys."""
+        return self.cpu_ns() - self._clock.rest_ns
+
+    def stop(self) -> int:
+        """Stop all of its processes; how many there are besides the worker.
+
+        Raises:
+            protocol.Late: it cannot be stopped.
+        """
+        if self._is_stopped:
+            return 0
+        self._is_stopped = True
+        # At once, because the supervisor takes a tenth of a millisecond to stop all of them.
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
+        protocol.send_request(self._supervisor, "stop")
+        self._clock.note_grace()
+        answer = self._hear_supervisor()
+        if not answer["stopped"]:
+            raise protocol.Late
+        self._clock.note_rest()
+        return answer["others"]
+
+    def clear(self) -> None:
+        """Kill every process of the child but its worker."""
+        self._ask_supervisor("clear")
+
+    def go_on(self) -> None:
+        """Let a stopped child run."""
+        if self._is_stopped:
+            self._is_stopped = False
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+
+    def _ask_supervisor(self, what: str) -> Any:
+        protocol.send_request(self._supervisor, what)
+        return self._hear_supervisor()
+
+    def _hear_supervisor(self) -> Any:
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        return protocol.parse_reply(protocol.receive_frame(self._supervisor, deadline_s=deadline_s))
+
+    def ended(self) -> ChildEnded:
+        """How it ended."""
+        try:
+            answer = self._ask_supervisor("ended")
+        except (protocol.Closed, protocol.Late):
+            return ChildEnded(None, "")
+        why = answer["why"] and ReasonCode(answer["why"])
+        return ChildEnded(answer["code"], answer["log"], why)
+
+    def kill(self) -> None:
+        """Kill its worker; a thread that waits for its answer learns that it has gone."""
+        if self._is_closed:
+            return  # the number of its descriptor may be another's by now
+        with contextlib.suppress(ProcessLookupError, OSError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill it with all of its processes."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        os.close(self._pidfd)
+        for sock in (self._supervisor, self.completion, self.worker):
+            sock.close()
+
+
+def _is_error(body: bytes) -> bool:
+    reply = protocol.parse_reply(body)
+    return isinstance(reply, dict) and "error" in reply

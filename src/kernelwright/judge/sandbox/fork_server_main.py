@@ -1,0 +1,82 @@
+"""The fork server: a process that has imported torch and forks an isolated child on request.
+
+Run as ``python -I fork_server_main.py FD [--warm] PATH...``: FD is the control socket, the PATHs
+become ``sys.path``; with ``--warm`` it imports torch's compilers too, and forks further fork
+servers. It is trusted and runs no candidate's code. Each child consists of three processes: one
+that enters the namespaces and waits; the supervisor, the first process inside and the root of the
+child's process tree; and the worker, which runs the candidate. All end when the fork server ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import socket
+import sys
+
+COMPILERS = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codegen.triton")
+"""Modules that torch.compile imports when it is first called."""
+NEEDS_TRITON = ("triton.language", "triton.compiler", "torch._inductor.runtime.triton_heuristics")
+
+
+def main() -> None:
+    """Serve requests until the judge closes the control socket."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    is_warm = sys.argv[2] == "--warm"
+    sys.path[:] = sys.argv[2 + is_warm :]
+    if is_warm:
+        _import_compilers()
+        if _has_touched_a_gpu():  # children could not use it: start anew without
+            os.set_inheritable(control.fileno(), True)
+            command = [sys.executable, "-I", __file__, sys.argv[1], *sys.argv[3:]]
+            os.execv(sys.executable, command)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    serve(control)
+
+
+def serve(control: socket.socket) -> None:
+    """Fork a child for every plan, and another fork server for every environment to serve."""
+    from kernelwright.judge.sandbox import namespaces, protocol, supervisor
+
+    protocol.send_reply(control, {"ready": os.getpid()})
+    while True:
+        try:
+            request, fds = protocol.receive_request(control)
+        except protocol.Closed:
+            os._exit(0)
+        if not isinstance(request, dict):
+            request = namespaces.attainable(request)
+        if os.fork() == 0:
+            control.close()
+            if isinstance(request, dict):
+                os.environ.clear()
+                os.environ.update(request["serve"])
+                os.sched_setaffinity(0, request["cores"])
+                # Nobody reads that pipe once the first server is ready: a full one would block.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                serve(socket.socket(fileno=fds[0]))
+            os.environ.update(request.variables)
+            supervisor.enter_sandbox(request, *fds)
+        for fd in fds:
+            os.close(fd)
+
+
+def _import_compilers() -> None:
+    """Import torch's compilers, so that forks have them; a missing one is imported later."""
+    for name in (*COMPILERS, *NEEDS_TRITON):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def _has_touched_a_gpu() -> bool:
+    """Whether this process has opened a GPU's driver, which does not survive a fork."""
+    opened = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+    targets = (os.readlink(path) for path in opened if os.path.islink(path))
+    return any(target.startswith(("/dev/nvidia", "/dev/kfd")) for target in targets)
+
+
+if __name__ == "__main__":
+    main()

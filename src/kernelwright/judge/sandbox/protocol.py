@@ -1,0 +1,212 @@
+"""Messages between the judge's processes: length-prefixed frames over a Unix socket.
+
+Towards a child a frame may hold a pickle, because the parent is trusted. From a child it holds
+JSON and nothing else: whatever a candidate sends is parsed, never executed.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import pickle
+import select
+import socket
+import struct
+import time
+from typing import Any
+
+LENGTH = struct.Struct("<I")
+MAX_REPLY_BYTES = 8 << 20  # a profile of a large module is about 1 MB as JSON
+CREDENTIALS = struct.Struct("iii")
+MAX_COMPLETION_BYTES = 128 << 10  # below the default send buffer of a Unix socket, 208 kB
+DONE = b"."
+"""A completion signal without the description of the result, which follows. It is no JSON."""
+GO = b"G"
+"""The first byte of a request to run one call; the names under which the last output is held follow
+it. Everything else about a call was agreed on before. No pickle begins with this byte."""
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+class Late(Exception):
+    """The other side did not answer in time; an argument says how that is known already."""
+
+
+class Garbled(Exception):
+    """The message received does not belong to this protocol."""
+
+
+def framed(body: bytes) -> bytes:
+    """One frame, ready to be sent."""
+    return LENGTH.pack(len(body)) + body
+
+
+def send_frame(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> None:
+    """Send one frame, with file descriptors if given.
+
+    Raises:
+        Closed: nobody reads.
+    """
+    ancillary = []
+    if fds:
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+    data = memoryview(framed(body))
+    try:
+        sent = sock.sendmsg([data], ancillary)
+        while sent < len(data):
+            sent += sock.send(data[sent:])
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise Closed from error
+    except TimeoutError as error:
+        raise Late from error
+
+
+def receive_frame(
+    sock: socket.socket, *, deadline_s: float | None = None, max_bytes: int = MAX_REPLY_BYTES
+) -> bytes:
+    """The next frame's body; ``deadline_s`` is a time of ``time.monotonic()``.
+
+    Raises:
+        Closed, Late: as their names say.
+        Garbled: the frame is longer than ``max_bytes``.
+    """
+    data = bytearray()
+    want = LENGTH.size
+    while len(data) < want:
+        data += _receive_some(sock, want - len(data), deadline_s, first=not data)
+        if len(data) == LENGTH.size and want == LENGTH.size:
+            (size,) = LENGTH.unpack(data)
+            if size > max_bytes:
+                raise Garbled(f"a message of {size} bytes")
+            want += size
+    return bytes(data[LENGTH.size :])
+
+
+def _receive_some(
+    sock: socket.socket, n_bytes: int, deadline_s: float | None, *, first: bool
+) -> bytes:
+    if deadline_s is not None:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0 and not first:
+            raise Late
+        sock.settimeout(max(left_s, 1e-3))
+    return _received(sock, n_bytes)
+
+
+def _received(sock: socket.socket, n_bytes: int) -> bytes:
+    """At least one byte, and at most ``n_bytes``."""
+    try:
+        some = sock.recv(n_bytes)
+    except TimeoutError as error:
+        raise Late from error
+    except ConnectionResetError as error:
+        raise Closed from error
+    if not some:
+        raise Closed
+    return some
+
+
+def receive_request(sock: socket.socket) -> tuple[Any, list[int]]:
+    """The next request of the parent, with its file descriptors. Only for the child side.
+
+    Returns:
+        ``GO`` itself for a call; the unpickled object for everything else.
+    Raises:
+        Closed: the parent is gone, even if it left messages unread.
+    """
+    try:
+        head, fds, _, _ = socket.recv_fds(sock, LENGTH.size, 8)
+    except ConnectionResetError as error:
+        raise Closed from error
+    if not head:
+        raise Closed
+    while len(head) < LENGTH.size:
+        head += _receive_some(sock, LENGTH.size - len(head), None, first=False)
+    (size,) = LENGTH.unpack(head)
+    body = bytearray()
+    while len(body) < size:
+        body += _receive_some(sock, size - len(body), None, first=False)
+    return (bytes(body) if body[:1] == GO else pickle.loads(bytes(body))), list(fds)
+
+
+def expect_silence(sock: socket.socket) -> None:
+    """Check that a channel is empty before anything is asked on it.
+
+    Raises:
+        Closed: its other end is closed.
+        Garbled: a message lies on it.
+    """
+    if select.select([sock], [], [], 0)[0]:
+        with contextlib.suppress(ConnectionResetError):
+            if sock.recv(1, socket.MSG_PEEK):
+                raise Garbled("an answer that nobody asked for")
+        raise Closed
+
+
+def send_request(sock: socket.socket, request: Any, fds: tuple[int, ...] = ()) -> None:
+    """Send a request to a child, pickled."""
+    send_frame(sock, pickle.dumps(request, protocol=5), fds)
+
+
+def send_reply(sock: socket.socket, reply: Any) -> None:
+    """Send a reply to the parent, as JSON."""
+    send_frame(sock, json.dumps(reply).encode())
+
+
+def parse_reply(body: bytes) -> Any:
+    """The JSON value in a child's frame.
+
+    Raises:
+        Garbled: it is not JSON.
+    """
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Garbled("a message that is not JSON") from error
+
+
+def receive_greeting(sock: socket.socket, *, deadline_s: float) -> tuple[Any, int]:
+    """The first message of a child, and the child's process id as the kernel vouches for it.
+
+    SO_PASSCRED must have been set on ``sock`` before the message was sent.
+
+    Raises:
+        Closed, Late, Garbled: as their names say.
+    """
+    sock.settimeout(max(deadline_s - time.monotonic(), 1e-3))
+    space = socket.CMSG_SPACE(CREDENTIALS.size)
+    try:
+        head, ancillary, _, _ = sock.recvmsg(LENGTH.size, space)
+    except TimeoutError as error:
+        raise Late from error
+    if len(head) < LENGTH.size:
+        raise Closed
+    pids = [
+        CREDENTIALS.unpack(data)[0]
+        for level, kind, data in ancillary
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS
+    ]
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    body = b""
+    (size,) = LENGTH.unpack(head)
+    while len(body) < size:
+        body += _receive_some(sock, size - len(body), deadline_s, first=False)
+    return parse_reply(body), pids[0]
+
+
+def receive_completion(sock: socket.socket, *, spin_s: float = 0.0) -> bytes:
+    """The next completion signal.
+
+    For ``spin_s`` this process polls, so that it notices at once; then it sleeps until one comes.
+
+    Raises:
+        Closed, Late: as their names say.
+    """
+    end_s = time.monotonic() + spin_s
+    while time.monotonic() < end_s:
+        if select.select([sock], [], [], 0)[0]:
+            break
+    return _received(sock, MAX_COMPLETION_BYTES)

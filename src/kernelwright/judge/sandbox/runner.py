@@ -1,0 +1,409 @@
+"""Running one module in one child: arguments in, one timed call, outputs back and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import ReasonCode
+from kernelwright.judge.compare.pieces import same_bits
+from kernelwright.judge.devices.backend import DeviceBackend
+from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.child import CallOptions, Child, ChildEnded, SampleTimes
+from kernelwright.judge.sandbox.layout import (
+    Region,
+    bytes_of,
+    contents,
+    end_of,
+    flat_source,
+    flat_view,
+    in_layout,
+    leaves,
+    plan_slots,
+    view,
+    whole_pages,
+)
+from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims
+from kernelwright.judge.sandbox.process_memory import read_process
+from kernelwright.judge.sandbox.program import Program
+from kernelwright.judge.sandbox.protocol import Garbled, Late
+from kernelwright.judge.sandbox.stopping import RanOn
+from kernelwright.judge.sandbox.unwritten_pages import owed_ns
+
+CPU_SHARE = 0.9
+"""The share of its processor time that is held against a candidate's claim: between the judge's
+stop and the standstill, threads that wait in a loop go on for some microseconds."""
+DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
+PROFILE_LIMIT_S = GRAPHS_LIMIT_S = 60.0
+SHORT_LIMIT_S = 30.0
+LIGHT_SHARE = 0.01
+"""Outputs of less than this share of a device's memory are dropped within the next call's time."""
+ALL_RELEASES_S, RELEASE_S = 20.0, 0.05
+"""The untimed time in which a child may drop its heavier outputs: so much for all of them, and so
+much more for each call. Nobody else measures meanwhile."""
+LOG_LINES = 12
+BUILDING = ("import", "construct")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call as the judge saw it."""
+
+    elapsed_ns: int
+    claims: list[Claim]
+    """Where the child says that its outputs lie."""
+    outputs: list[torch.Tensor] | None
+    """The outputs themselves, where they were asked for."""
+    after_ns: tuple[int, ...] = ()
+    """Times after the clock had stopped: until the device came to rest, and until the outputs were
+    copied; empty where the judge reads them itself."""
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """Where arguments, weights and outputs lie in the shared memory."""
+
+    arguments: Any = None
+    weights: Any = None
+    outputs: Any = None
+
+
+class Runner:
+    """One module in one child, called as often as the judge likes.
+
+    Every method that talks to the child raises ``Refused`` when the child ends, hangs, talks
+    nonsense or reports an error.
+    """
+
+    def __init__(
+        self,
+        child: Child,
+        backend: DeviceBackend,
+        form: ResultForm,
+        *,
+        threads: int,
+        region: Region | None = None,
+    ) -> None:
+        self.child = child
+        self.backend = backend
+        self.form = form
+        self.threads = threads
+        self.region, self._owns_region = region, region is None
+        self._slots = _Slots()
+        self.room_bytes = 0
+        """The least shared memory to map, for shapes that come after the first."""
+        self.n_calls = 0
+        self._ran_on = RanOn()
+        self._released_s = 0.0
+        self._hold = ""
+        """The names under which the next call is to hold the last output."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether outputs are read from the stopped child; else it copies them out itself."""
+        return self.backend.reads_from_outside and self.child.is_readable
+
+    @property
+    def like(self) -> list[torch.Tensor]:
+        """Outputs of the expected shapes and dtypes, without memory."""
+        return self.form.like
+
+    @property
+    def memory(self) -> torch.Tensor:
+        """The shared memory, in bytes."""
+        return self.region.memory
+
+    def build(
+        self,
+        program: Program,
+        weights: dict[str, torch.Tensor],
+        arguments: list[Any],
+        *,
+        limit_s: float,
+    ) -> None:
+        """Share memory, construct the module and load the weights."""
+        n_bytes = self._plan(arguments, weights)
+        self._share(max(n_bytes, self.room_bytes), limit_s)
+        self._write(self._slots.weights, weights)
+        self._ask("build", limit_s, program=program, weights=self._slots.weights)
+        self._write(self._slots.arguments, arguments)
+        self._ask("prepare", limit_s, arguments=self._slots.arguments)
+
+    def try_device(self) -> None:
+        """Check that the device works in the child."""
+        region = Region(self.backend, 1)
+        try:
+            self._map(region, DEVICE_LIMIT_S)
+        finally:
+            region.close()
+
+    def end_filling(self) -> None:
+        """Leave fresh memory as it comes from now on."""
+        self._ask("end_filling", SHORT_LIMIT_S)
+
+    def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
+        """Give the module other weights, in place. The child stands still: others may be next."""
+        self._write(self._slots.weights, weights)
+        self._ask("load", limit_s, weights=self._slots.weights)
+        self.stand_still()
+
+    def set_mode(self, training: bool) -> bool:
+        """Put the module into training mode or out of it; whether it was in it; unchecked."""
+        reply = self._ask("set_mode", SHORT_LIMIT_S, training=training)
+        return isinstance(reply, dict) and bool(reply.get("training"))
+
+    def reshape(
+        self, arguments: list[Any], weights: dict[str, torch.Tensor], like: list[torch.Tensor]
+    ) -> None:
+        """Expect arguments and outputs of these shapes from now on, within ``room_bytes``."""
+        self.form = replace(self.form, like=like)
+        self._plan(arguments, weights)
+        self._ask("prepare", SHORT_LIMIT_S, arguments=self._slots.arguments)
+
+    def put(self, arguments: list[Any]) -> None:
+        """Write the arguments of the next call while the child stands still."""
+        slots, _ = plan_slots(arguments)
+        if slots != self._slots.arguments:
+            end, room = end_of(slots), end_of(self._slots.arguments)
+            if end > room:
+                raise TaskError(
+                    "the task's inputs change their size from draw to draw",
+                    seen=f"{end} bytes after {room}",
+                    do="let get_inputs return tensors of the same shapes every time",
+                )
+            self._slots = replace(self._slots, arguments=slots)
+            self._ask("prepare", SHORT_LIMIT_S, arguments=slots)
+        self.stand_still()
+        self._write(slots, arguments)
+
+    def stand_still(self) -> None:
+        """Stop the child; processes that it left running besides its own are killed."""
+        if self._guard(self.child.stop, "stop", 0.0):
+            self._guard(self.child.clear, "stop", 0.0)
+
+    def call(
+        self,
+        *,
+        limit_s: float,
+        take: bool,
+        samples: SampleTimes | None = None,
+        may_be_long: bool = False,
+        holds_device: bool = False,
+    ) -> Call:
+        """One forward on the arguments that were put; with ``take``, its outputs too.
+
+        The child learns whether they are taken when the clock has stopped. If the call
+        ``may_be_long`` the judge does not poll for its end; if it ``holds_device`` meanwhile, the
+        child's kernels have to wait. The call's time says little in both cases.
+
+        Units:
+            ``elapsed_ns`` in nanoseconds.
+        """
+        is_copied, poisoner = take and not self.is_read, None
+        if is_copied and not self.form.keeps_arguments:
+            inputs = self.memory[: whole_pages(end_of(self._slots.arguments))]
+            poisoner = self.backend.input_poisoner(
+                inputs, is_exclusive=self.child.hold is None, holds_device=holds_device
+            )
+        hold, self._hold = self._hold, ""
+        options = CallOptions(
+            limit_s,
+            spin=self.backend.is_spinning and not may_be_long,
+            signals_first=not self.is_read,
+            at_completion=poisoner,
+            then=self._copy if is_copied else None,
+            samples=samples,
+            hold=hold,
+        )
+        with poisoner or contextlib.nullcontext():
+            answer = self._guard(functools.partial(self.child.call, options), "run", limit_s)
+        self._raise_error(answer.reply)
+        if answer.others:
+            if self.n_calls:  # the first may leave a compiler's processes behind
+                raise Refused(ReasonCode.LEFT_PROCESSES, "it leaves processes running after a call")
+            self._guard(self.child.clear, "stop", 0.0)
+        self.n_calls += 1
+        room_bytes = sum(slot.span_bytes for slot in leaves(self._slots.arguments))
+        claims = check_claims(answer.reply, self.form, self.backend.kind, room_bytes=room_bytes)
+        # No call is shorter than its processor time over the threads that it may use.
+        least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
+        # A process that its own timers woke before the request to run may have seen the arguments.
+        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
+        elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
+        outputs = self._outputs(claims) + self._written() if take else None
+        was_read = bool(outputs) and self.is_read
+        read_on_ns = self.child.ran_since_stop_ns() if was_read else 0
+        self._ran_on.count(self.n_calls, answer.early_ns, read_on_ns)
+        after_ns = (answer.at_completion_ns, answer.then_ns) if is_copied else ()
+        return Call(elapsed_ns, claims, outputs, after_ns)
+
+    def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
+        """The present contents of the outputs of an earlier call that is still held."""
+        if not self.is_read:
+            if self._hold:  # the child has not been told yet
+                self._release_now()
+            self._copy(held=held)
+        self.stand_still()
+        return self._outputs(claims)
+
+    def changed_arguments(self, arguments: list[Any]) -> list[bool]:
+        """Which of its arguments the child has written to."""
+        return [
+            slot.span_bytes > 0 and not same_bits(flat_view(slot, self.memory), flat_source(t))
+            for slot, t in zip(leaves(self._slots.arguments), leaves(arguments), strict=True)
+        ]
+
+    def profile(self, arguments: list[Any]) -> dict[str, Any]:
+        """The report of the child's profiler on one untimed call; unchecked."""
+        self.put(arguments)
+        reply = self._ask("profile", PROFILE_LIMIT_S)
+        return reply if isinstance(reply, dict) else {}
+
+    def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
+        """The reports of compilers and profilers on the child's kernels; unchecked."""
+        self.put(arguments)
+        return self._ask("resources", PROFILE_LIMIT_S, counted=counted)
+
+    def count_flops(self) -> float:
+        """The library's arithmetic in one untimed call on the same arguments; unchecked."""
+        reply = self._ask("count", PROFILE_LIMIT_S)
+        return float(reply["flops"])
+
+    def n_graphs(self) -> int:
+        """How many graphs the library's compiler has made in it so far; unchecked."""
+        return int(self._ask("graphs", GRAPHS_LIMIT_S)["made"])
+
+    def release(self, *, hold: Iterable[str] = ()) -> None:
+        """Have the child drop its last output, or hold it in place of those held under these
+        names."""
+        self._hold = ",".join(hold)
+        if self.is_read or bytes_of(self.like) < LIGHT_SHARE * self.backend.memory_bytes():
+            return  # in the next call, for the clock is to run over that, too
+        self._release_now()
+
+    def _release_now(self) -> None:
+        began_s, hold, self._hold = time.monotonic(), self._hold, ""
+        self._ask("release", SHORT_LIMIT_S, hold=hold.split(",") if hold else [])
+        self._released_s += time.monotonic() - began_s
+        if self._released_s > ALL_RELEASES_S + RELEASE_S * self.n_calls:
+            why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"
+            raise Refused(ReasonCode.SLOW_RELEASE, why)
+
+    def close(self) -> None:
+        """End the child and give its own shared memory back."""
+        self.child.close()
+        if self.region is not None and self._owns_region:
+            self.region.close()
+
+    def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
+        """Lay out the shared memory; the bytes that it takes."""
+        slots, n_bytes = plan_slots(contents(arguments, weights, self.like))
+        self._slots = _Slots(*slots)
+        return n_bytes
+
+    def _share(self, n_bytes: int, limit_s: float) -> None:
+        if self.region is None:
+            self.region = Region(self.backend, n_bytes)
+        try:
+            self._map(self.region, limit_s)
+        except Refused as refused:  # no code of the candidate's has run yet
+            raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
+
+    def _map(self, region: Region, limit_s: float) -> None:
+        self._ask(
+            "map",
+            limit_s,
+            fds=(region.fd,),
+            # The whole region, even where less is needed: the driver maps no part of it (error
+            # 801).
+            n_bytes=region.memory.numel(),
+            threads=self.threads,
+            device=self.backend.name_in_child,
+            signals_first=not self.is_read,
+        )
+
+    def _copy(self, *, held: str = "") -> None:
+        """Have the child copy its outputs into the shared memory."""
+        self._ask("copy", SHORT_LIMIT_S, slots=self._slots.outputs, held=held)
+
+    def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
+        if not self.is_read:
+            pairs = zip(self._slots.outputs, claims, strict=True)
+            return [in_layout(view(s, self.memory), c.shape, c.strides).clone() for s, c in pairs]
+        return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
+
+    def _written(self) -> list[torch.Tensor]:
+        """The contents of those arguments that the reference writes to."""
+        # Inputs of other shapes may have other arguments.
+        pairs = zip(leaves(self._slots.arguments), self.form.changed, strict=False)
+        return [view(slot, self.memory).clone() for slot, is_changed in pairs if is_changed]
+
+    def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
+        try:
+            data = read_process(self.child.pid, claim.address, claim.span * like.element_size())
+        except ProcessLookupError:
+            raise how_it_ended(self.child.ended()) from None
+        except OSError:
+            reason = f"{claim.name} is not in the process's memory"
+            raise Refused(ReasonCode.OUTPUT_UNREADABLE, reason) from None
+        return data.view(like.dtype).as_strided(claim.shape, claim.strides)
+
+    def _write(self, slots: Any, values: Any) -> None:
+        for slot, tensor in zip(leaves(slots), leaves(values), strict=True):
+            if slot.span_bytes:
+                flat_view(slot, self.memory).copy_(flat_source(tensor))
+        self.backend.settle()
+
+    def _ask(
+        self, what: str, limit_s: float, *, fds: tuple[int, ...] = (), **arguments: Any
+    ) -> Any:
+        ask = functools.partial(self.child.request, what, timeout_s=limit_s, fds=fds, **arguments)
+        reply = self._guard(ask, what, limit_s)
+        self._raise_error(reply)
+        return reply
+
+    def _guard(self, action: Any, what: str, limit_s: float) -> Any:
+        try:
+            return action()
+        except Late as late:
+            why = str(late) or f"no answer within {limit_s:.0f} s"
+            raise Refused(ReasonCode.NO_ANSWER, f"{why} ({what})") from None
+        except Garbled as error:
+            seen = f"the judge's channel was written to: {error}"
+            raise Refused(ReasonCode.CHANNEL_ABUSED, seen) from None
+        except ChildEnded as error:
+            raise how_it_ended(error) from None
+
+    def _raise_error(self, reply: Any) -> None:
+        if not (isinstance(reply, dict) and "error" in reply):
+            return
+        error = reply["error"] if isinstance(reply["error"], dict) else {}
+        stage = str(error.get("stage"))
+        at = error.get("at")
+        where = f" ({at[-1]})" if isinstance(at, list) and at else ""
+        kind, message = error.get("type"), error.get("message")
+        text = f"{stage}: {kind}: {message}{where}"
+        code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
+        raise Refused(code, text[:6000])
+
+
+def how_it_ended(error: ChildEnded) -> Refused:
+    """How a child ended, with the last lines that it printed."""
+    if error.code is None:
+        code, how = ReasonCode.VANISHED, "the process stopped answering"
+    elif error.code < 0:
+        is_killed = -error.code == signal.SIGKILL
+        code = ReasonCode.KILLED if is_killed else ReasonCode.CRASHED
+        how = f"the process died of signal {-error.code}"
+    else:
+        code, how = ReasonCode.EXITED, f"the process ended with code {error.code}"
+    tail = "\n".join(error.log.strip().splitlines()[-LOG_LINES:])
+    return Refused(error.why or code, f"{how}\n{tail}" if tail else how)

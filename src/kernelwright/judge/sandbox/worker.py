@@ -1,0 +1,350 @@
+"""The worker: the process that runs a candidate, or a baseline by the very same path.
+
+Nothing is decided here. The candidate shares this process and may have replaced any of its code;
+the judge does not believe what it says about time, and checks every value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import pickle
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.profiler
+
+from kernelwright.judge.devices import cpu
+from kernelwright.judge.sandbox import compiler_reports, counters, fresh_memory, protocol
+from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
+from kernelwright.judge.sandbox.flop_count import counting_flops
+from kernelwright.judge.sandbox.layout import (
+    Slot,
+    dtype_name,
+    in_layout,
+    is_expanded,
+    leaves,
+    map_tensors,
+    view,
+    written_out,
+)
+from kernelwright.judge.sandbox.lowering import lower
+from kernelwright.judge.sandbox.program import LibrarySetup, Program
+from kernelwright.judge.sandbox.weights import load_weights
+
+MAX_EVENTS = 10_000
+MAX_LAUNCHES = 200
+MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
+
+
+def serve(sock: socket.socket, completion: socket.socket) -> None:
+    """Answer the judge until it hangs up; calls are answered on ``completion``."""
+    torch.set_grad_enabled(False)
+    sys.stdout.reconfigure(line_buffering=True)
+    worker = Worker(sock, completion)
+    while True:
+        try:
+            request, fds = protocol.receive_request(sock)
+        except protocol.Closed:
+            return
+        if type(request) is bytes:
+            worker.call(request[1:].decode())
+        else:
+            worker.answer(request, fds)
+
+
+class Worker:
+    """The state of one child: its module, its arguments, the outputs it holds."""
+
+    def __init__(self, sock: socket.socket, completion: socket.socket) -> None:
+        self.sock, self.completion = sock, completion
+        self.memory = torch.empty(0, dtype=torch.uint8)
+        self.device = torch.device("cpu")
+        self.program: Program | None = None
+        self.namespace: dict[str, Any] = {}
+        self.module: Any = None
+        self.arguments: list[Any] = []
+        self.signals_first = self.has_containers = False
+        self.output: Any = None
+        self.held: dict[str, Any] = {}
+
+    def call(self, hold: str = "") -> None:
+        """One forward. The last output is dropped first, or held under some names: the judge's
+        clock runs over that, too."""
+        self.release(hold=hold.split(",") if hold else [])
+        try:
+            given, program = self.given(), self.program
+            self.output = plain(
+                with_entries(self.module(*given), given, program.entries),
+                may_expand=program.may_expand,
+            )
+            del given  # a module's work at its tensors' end belongs to its time
+            self.settle()
+            if self.signals_first:
+                self.completion.send(protocol.DONE)
+            reply = describe(self.output)
+        except BaseException as error:  # a candidate may raise anything, SystemExit included
+            reply = describe_error("run", error)
+        self.completion.send(json.dumps(reply).encode())
+
+    def given(self) -> list[Any]:
+        """The arguments of a call, in lists of its own, which it may change."""
+        return fresh_containers(self.arguments) if self.has_containers else self.arguments
+
+    def settle(self) -> None:
+        """Return when all work on the device is done."""
+        if self.device.type != "cpu":
+            torch.cuda.synchronize(self.device)
+
+    def answer(self, request: dict[str, Any], fds: list[int]) -> None:
+        stage = request.pop("do")
+        try:
+            reply = getattr(self, stage)(*fds, **request) or {}
+        except BaseException as error:  # as above
+            reply = describe_error(getattr(error, "stage", stage), error)
+        protocol.send_reply(self.sock, reply)
+
+    def map(self, fd: int, *, n_bytes: int, threads: int, device: str, signals_first: bool) -> None:
+        """Map the memory that arguments and weights come through.
+
+        Where the judge cannot read outputs from outside, the worker ``signals_first`` and then
+        describes them: work that is put off until then is late.
+        """
+        torch.set_num_threads(threads)
+        self.signals_first = signals_first
+        self.device = torch.device(device)
+        if self.device.type == "cpu":
+            with contextlib.suppress(PermissionError):  # the supervisor places it
+                cpu.spread_threads()
+            self.memory = cpu.map_shared(fd)
+        else:
+            from kernelwright.judge.devices import cuda_driver
+
+            self.memory = cuda_driver.map_shared(fd, n_bytes, self.device.index)
+
+    def build(self, *, program: Program, weights: dict[str, Slot]) -> None:
+        """Import the source, construct the module, load the weights, apply a library setting."""
+        self.program, setup = program, program.setup or LibrarySetup()
+        if program.fills_fresh_memory:
+            fresh_memory.begin_filling(self.device, self.memory.numel())
+        with _stage("import"):
+            namespace = self.namespace = load_candidate(program.source, setup)
+        with _stage("construct"):
+            if program.entry not in namespace:
+                raise NameError(f"the file defines no {program.entry}")
+            torch.manual_seed(program.seed)
+            made = namespace[program.entry](*pickle.loads(program.initial))
+            if not isinstance(made, torch.nn.Module):
+                kind = type(made).__name__
+                raise TypeError(f"{program.entry}(...) is no torch.nn.Module but a {kind}")
+            self.module = written_out(made.to(self.device))
+        self.load(weights=weights)
+        if setup.precision:
+            self.module = lower(self.module, setup.precision, setup.is_held)
+        if setup.compile is not None:
+            self.module = torch.compile(self.module, **setup.compile)
+
+    def load(self, *, weights: dict[str, Slot]) -> None:
+        """Give the module the reference's weights."""
+        with _stage("weights"):
+            given = map_tensors(lambda s: view(s, self.memory), weights)
+            load_weights(self.module, given, self.program.spare)
+
+    def set_mode(self, *, training: bool) -> dict[str, Any]:
+        """Put the module into training or evaluation mode; the mode that it was in."""
+        was = bool(self.module.training)
+        if was != training:  # its parts may be in other modes than it
+            self.module.train(training)
+        return {"training": was}
+
+    def prepare(self, *, arguments: list[Any]) -> None:
+        """Make the arguments of the coming calls: views on the shared memory."""
+        self.arguments = map_tensors(lambda slot: view(slot, self.memory), arguments)
+        self.has_containers = has_containers(self.arguments)
+        setup = self.program.setup
+        if setup is not None and setup.cuda_graph and not isinstance(self.module, Replay):
+            if self.program.entries:
+                raise RuntimeError("a graph puts nothing into lists that it is given")
+            self.module = Replay(self.module, self.arguments)
+
+    def end_filling(self) -> None:
+        """Leave fresh memory as it comes from now on."""
+        fresh_memory.end_filling()
+
+    def copy(self, *, slots: list[Slot], held: str) -> None:
+        """Copy the last output, or one that is held, into the shared memory."""
+        outputs = leaves(self.held[held] if held else self.output)
+        for slot, tensor in zip(slots, outputs, strict=True):
+            place = view(slot, self.memory)
+            in_layout(place, tuple(tensor.shape), tensor.stride()).copy_(tensor)
+        self.settle()
+
+    def profile(self) -> dict[str, Any]:
+        """One call under torch's profiler: operators, device kernels, wall time."""
+        self.module(*self.given())
+        self.settle()
+        with profiler(self.device) as record:
+            start_ns = time.perf_counter_ns()
+            self.module(*self.given())
+            self.settle()
+            wall_ns = time.perf_counter_ns() - start_ns
+        events = getattr(record, "profiler", record).function_events or []
+        on_cpu = [e for e in events if e.device_type.name == "CPU"]
+        return {
+            "wall_ns": wall_ns,
+            "operators": [(e.name, e.self_cpu_time_total * 1e3) for e in on_cpu][:MAX_EVENTS],
+            "kernels": [
+                (e.name, e.time_range.elapsed_us() * 1e3)
+                for e in events
+                if e.device_type.name != "CPU"
+            ][:MAX_EVENTS],
+        }
+
+    def resources(self, *, counted: bool) -> dict[str, Any]:
+        """Facts about the kernels of one call: from compilers, from its launches and, if asked,
+        from the device's counters."""
+        self.module(*self.given())
+        self.settle()
+        compiled = compiler_reports.compiled(self.namespace)
+        if self.device.type == "cpu":
+            return {"compiled": compiled, "launches": [], "counters": {}}
+        with profiler(self.device) as record:
+            self.module(*self.given())
+            self.settle()
+        return {
+            "compiled": compiled,
+            "launches": compiler_reports.launches(record)[:MAX_LAUNCHES],
+            "counters": counters.measure(self.program, self.arguments) if counted else {},
+        }
+
+    def count(self) -> dict[str, Any]:
+        """The arithmetic of the library's operators in one call."""
+        with counting_flops() as counter:
+            self.module(*self.given())
+        return {"flops": counter.get_total_flops()}
+
+    def graphs(self) -> dict[str, Any]:
+        """How many graphs torch.compile has made so far."""
+        return {"made": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
+
+    def release(self, *, hold: list[str]) -> None:
+        """Drop the last output, or hold it in place of the outputs held under these names."""
+        self.held |= dict.fromkeys(hold, self.output)
+        self.output = None
+
+
+def profiler(device: torch.device) -> Any:
+    """Torch's profiler, started quickly: only device kernels need Kineto, which takes a second."""
+    if device.type == "cpu":
+        return torch.autograd.profiler.profile(use_kineto=False)
+    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    return torch.profiler.profile(activities=kinds)
+
+
+@contextlib.contextmanager
+def _stage(name: str):
+    try:
+        yield
+    except BaseException as error:  # as in Worker.call
+        error.stage = name  # type: ignore[attr-defined]
+        raise
+
+
+def load_candidate(source: str, setup: LibrarySetup) -> dict[str, Any]:
+    """The source as a module of its own, from a file, so that inspect finds its text."""
+    folder = setup.folder or tempfile.mkdtemp()
+    path = Path(tempfile.gettempdir(), folder, "candidate.py")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text(source)
+    # The scratch lies where the user's /tmp does, and a folder z3 of a compiler's is no package.
+    roots = (*setup.import_roots, *sys.path)
+    sys.path[:] = [root for root in roots if root != os.getcwd()]
+    spec = importlib.util.spec_from_file_location("candidate", path)
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["PAYLOAD"] = setup.payload
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module.__dict__
+
+
+class Replay:
+    """A module in a CUDA graph: inputs are copied in and outputs copied out, as a user would.
+
+    Raises:
+        RuntimeError: it cannot be captured.
+    """
+
+    def __init__(self, module: Any, arguments: list[Any]) -> None:
+        static = map_tensors(torch.clone, arguments)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):  # as torch.cuda.make_graphed_callables warms up
+                module(*fresh_containers(static))
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._output = module(*fresh_containers(static))
+        self._inputs = leaves(static)
+
+    def __call__(self, *given: Any) -> Any:
+        for mine, yours in zip(self._inputs, leaves(list(given)), strict=True):
+            mine.copy_(yours)
+        self._graph.replay()
+        return map_tensors(torch.clone, self._output)
+
+
+def plain(value: Any, *, may_expand: bool = False) -> Any:
+    """A result in plain tuples and lists, with everything computed that torch or a subclass has put
+    off: the items of a tuple, conjugates, negatives, and expanded memory unless it ``may_expand``.
+
+    A tensor's memory is then held by another object than its maker's, as by a caller who keeps a
+    view: a candidate that watches its own object sees it go at once.
+    """
+    if type(value) is torch.nn.Parameter:
+        value = value.data
+    if type(value) is torch.Tensor:
+        if not may_expand and is_expanded(value):
+            value = value.contiguous()
+        return value.resolve_conj().resolve_neg().detach()
+    if isinstance(value, (tuple, list)):
+        items = [plain(item, may_expand=may_expand) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
+def describe(value: Any) -> Any:
+    """Where the outputs lie, as JSON; anything but plain values is named by its type."""
+    if type(value) is torch.Tensor:
+        if value.layout is not torch.strided or value.is_conj() or value.is_neg():
+            return {"other": "a tensor that is not materialised"}
+        place = [value.data_ptr(), list(value.shape), list(value.stride())]
+        return {"tensor": [*place, dtype_name(value.dtype), value.device.type]}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [describe(item) for item in value]}
+    if type(value) is dict:
+        return {"dict": {str(key): describe(item) for key, item in value.items()}}
+    if value is None or type(value) in (bool, int, float, str):
+        return {"plain": value}
+    return {"other": type(value).__name__}
+
+
+def describe_error(stage: str, error: BaseException) -> dict[str, Any]:
+    """An error as JSON: its stage, type and message, and the candidate's own lines of the trace."""
+    lines = traceback.extract_tb(error.__traceback__)
+    own = [f"line {f.lineno}: {f.line}" for f in lines if f.filename.endswith("candidate.py")]
+    try:
+        message = str(error)
+    except BaseException:  # an exception of the candidate's, whose __str__ fails
+        message = ""
+    if len(message) > MAX_MESSAGE_CHARS:
+        message = message[: MAX_MESSAGE_CHARS // 2] + " … " + message[-MAX_MESSAGE_CHARS // 2 :]
+    return {"error": {"stage": stage, "type": type(error).__name__, "message": message, "at": own}}

@@ -1,0 +1,234 @@
+"""A lock on a device: many judges build and check there side by side, or one measures alone.
+
+It consists of file locks that all judges of a user on this machine share:
+
+- ``device``: held shared by those who build or check, exclusively by the one who measures.
+- ``queue`` and ``entry``: a judge that wants to measure takes both first. Then nobody new gets the
+  device, and those who share it stop their children and release it, so that measuring never waits
+  for a build.
+- ``slots`` and each ``slot``: parts of the device's memory, given to one judge after another.
+- ``retry``: held by the judge that judges a candidate once more.
+
+Measuring begins when the device has finished what the stopped children had started on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from kernelwright.judge.sandbox.child import POLL_S, Child
+from kernelwright.judge.sandbox.file_locks import lock, locked, users_path
+from kernelwright.judge.sandbox.protocol import Late
+
+SETTLE_S, N_TRIES = 5.0, 5
+"""How long the device may take to come to rest before others go on for a while, and how often; then
+it is measured all the same."""
+ENDLESS_S = 20.0
+"""Work that the device does for a process that has stood still for so long is taken not to end."""
+
+
+class Sharing(Protocol):
+    """A runner, as far as sharing a device is concerned."""
+
+    child: Child
+
+    def stand_still(self) -> None: ...
+
+
+class DeviceLock:
+    """The lock on one device, by the name that all judges know it by.
+
+    ``is_idle`` says whether the device has finished everything that was started on it,
+    ``works_for`` whether it has worked for a process lately.
+
+    Not covered:
+        Other programs, and judges of other users.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        is_idle: Callable[[], bool] = lambda: True,
+        works_for: Callable[[int], bool] = lambda pid: False,
+    ) -> None:
+        self._files = _LockFiles(device)
+        self._is_idle, self._works_for = is_idle, works_for
+        self._owner: int | None = None
+        """The thread of this process that holds the lock exclusively."""
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Wait until nobody else builds, checks or measures, and keep it so. A thread that holds
+        the lock exclusively may enter again."""
+        if self._owner == threading.get_ident():
+            yield
+            return
+        files = self._files
+        for n_left in reversed(range(N_TRIES)):
+            with (
+                locked(files.queue, fcntl.LOCK_SH),
+                locked(files.entry, fcntl.LOCK_EX),
+                locked(files.device, fcntl.LOCK_EX),
+            ):
+                if self._comes_to_rest() or n_left == 0:
+                    self._owner = threading.get_ident()
+                    try:
+                        yield
+                    finally:
+                        self._owner = None
+                    return
+            time.sleep(1.0)
+
+    @contextlib.contextmanager
+    def shared(self, runner: Sharing | None = None) -> Iterator[SharedHold | None]:
+        """Share the device with others, one hold per thread; None where this thread holds the lock
+        exclusively.
+
+        With a ``runner`` its child is stopped whenever somebody measures, and at the end.
+        """
+        hold = None
+        if self._owner != threading.get_ident():
+            hold = SharedHold(self._files, self._works_for)
+            hold.acquire()
+        try:
+            if runner is not None:
+                runner.child.hold = hold
+            yield hold
+            if runner is not None:
+                runner.stand_still()
+        finally:
+            if runner is not None:
+                runner.child.hold = None
+            if hold is not None:
+                hold.release()
+
+    @contextlib.contextmanager
+    def memory_slots(self, n_wanted: int, *, n_slots: int) -> Iterator[None]:
+        """Wait until ``n_wanted`` of the device's ``n_slots`` are free, and hold them.
+
+        Judges are served one after the other, so that one that needs many gets them in the end.
+        """
+        paths = [self._files.slot(number) for number in range(n_slots)]
+        held: dict[Path, int] = {}
+        try:
+            with locked(self._files.slots, fcntl.LOCK_EX):
+                while len(held) < min(n_wanted, n_slots):
+                    free = [path for path in paths if path not in held]
+                    found = next(filter(None, map(_try_lock, free)), None)
+                    if found is None:
+                        time.sleep(POLL_S)
+                    else:
+                        held |= found
+            yield
+        finally:
+            for descriptor in held.values():
+                os.close(descriptor)
+
+    @contextlib.contextmanager
+    def retrying(self) -> Iterator[None]:
+        """Wait until nobody else judges a candidate once more: one that took too much memory the
+        first time would take it from the same others again."""
+        with locked(self._files.retry, fcntl.LOCK_EX):
+            yield
+
+    def _comes_to_rest(self) -> bool:
+        end_s = time.monotonic() + SETTLE_S
+        while not self._is_idle():
+            if time.monotonic() > end_s:
+                return False
+        return True
+
+
+class _LockFiles:
+    """The paths of a device's lock files."""
+
+    def __init__(self, device: str) -> None:
+        self._prefix = users_path(device.replace(":", "-"))
+        self.queue, self.entry, self.device = map(self._path, ("queue", "entry", "device"))
+        self.slots, self.retry = map(self._path, ("slots", "retry"))
+
+    def slot(self, number: int) -> Path:
+        return self._path(f"slot-{number}")
+
+    def _path(self, part: str) -> Path:
+        return Path(f"{self._prefix}-{part}.lock")
+
+
+class SharedHold:
+    """A thread's share of a device, which it gives up for a while whenever somebody measures."""
+
+    def __init__(self, files: _LockFiles, works_for: Callable[[int], bool]) -> None:
+        self._files = files
+        self._works_for = works_for
+        self._descriptor: int | None = None
+        self.waited_s = 0.0
+        """The time for which it was given up."""
+        self._worked_on_s = 0.0
+        """How long the device has worked, without a rest, for a process that stood still."""
+
+    def acquire(self, nonblocking: int = 0) -> None:
+        """Take it; with ``nonblocking``, LOCK_NB, now or BlockingIOError."""
+        with locked(self._files.queue, fcntl.LOCK_EX | nonblocking):
+            pass  # nobody waits to measure just now
+        with locked(self._files.entry, fcntl.LOCK_SH | nonblocking):
+            self._descriptor = lock(self._files.device, fcntl.LOCK_SH | nonblocking)
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits to measure."""
+        try:
+            os.close(lock(self._files.entry, fcntl.LOCK_SH | fcntl.LOCK_NB))
+        except BlockingIOError:
+            return True
+        return False
+
+    def step_aside(self, pid: int) -> float:
+        """Release it and take it again when nobody measures any more; the process stands still.
+
+        Returns:
+            The seconds in between.
+        Raises:
+            Late: the device works for the process all the same, and does not end.
+        """
+        start_s = time.monotonic()
+        self.release()
+        while not self._is_back():
+            # Others may measure without an end: a blocking wait would not notice the device.
+            if self._has_worked_on(pid, time.monotonic() - start_s):
+                seen = f"the device worked for {ENDLESS_S:.0f} s for it while it stood still"
+                raise Late(seen)
+            time.sleep(POLL_S)
+        away_s = time.monotonic() - start_s
+        self.waited_s += away_s
+        works_on = away_s > SETTLE_S and self._works_for(pid)
+        self._worked_on_s = self._worked_on_s + away_s if works_on else 0.0
+        return away_s
+
+    def _is_back(self) -> bool:
+        try:
+            self.acquire(fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _has_worked_on(self, pid: int, away_s: float) -> bool:
+        return self._worked_on_s + away_s > ENDLESS_S and self._works_for(pid)
+
+
+def _try_lock(path: Path) -> dict[Path, int] | None:
+    """The path with the descriptor of its lock; None if somebody else holds it."""
+    try:
+        return {path: lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)}
+    except BlockingIOError:
+        return None
