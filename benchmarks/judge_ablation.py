@@ -29,7 +29,7 @@ from judge_ablation_parts import PARTS, Part, Switches
 from kernelwright.core.device import Device
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
-from kernelwright.judge import Nursery, WarmProgram
+from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.judge.checks import Draw, derive_seed
 from kernelwright.judge.checks.registry import PLAIN
 from kernelwright.judge.judge import Judge
@@ -210,7 +210,7 @@ def run(
     jobs: Iterable[Job], device: str, n_jobs: int, keep: Callable[[dict[str, Any]], None]
 ) -> None:
     """All of them, so many at a time, each in a process of its own."""
-    with WarmProgram() as nursery:
+    with SharedForkServerProcess() as fork_server:
 
         def work(job: Job) -> None:
             rows: list[dict[str, Any]] = []
@@ -221,7 +221,7 @@ def run(
 
             ending = in_process(
                 partial(examine_task, job, device),
-                nursery=nursery,
+                fork_server=fork_server,
                 on_step=step,
                 limit_s=LIMIT_S,
                 preload=PRELOADED,

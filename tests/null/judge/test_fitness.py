@@ -261,6 +261,6 @@ def test_results_in_weights_and_arguments_are_overwritten_by_the_judge_itself():
 
 def test_a_sparse_buffer_is_told_of_and_not_the_inputs():
     text = KEEPS.replace("torch.zeros(4))", "torch.eye(4).to_sparse())")
-    with pytest.raises(TaskError, match="weight that no candidate") as told:
+    with pytest.raises(TaskError, match="weight that cannot be passed") as told:
         Oracle(Task("keeps", "test", text.format("return x @ self.kept")), "cpu", 1)
     assert "kept is a tensor in the layout sparse_coo" in told.value.seen
