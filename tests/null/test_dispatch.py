@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 from tests.null.swarm.briefs import verdict
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import kernelwright as kw
 from kernelwright.core.candidate import Candidate, Proposal
@@ -71,8 +72,36 @@ def test_calls_unlike_those_judged_run_the_reference(tmp_path):
     assert module.forward.kernel_for(x.double()) is None
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert module.forward.kernel_for(x) is None
-    assert torch.equal(module(x=x), module.forward.own(x))
     assert module.eval().forward.kernel_for(x) is None
+
+
+@torch.no_grad()
+def test_calls_by_keyword_have_the_kernel_too(tmp_path):
+    source = SOURCE.replace("forward(self, x)", "forward(self, x, k=2, more=(), *, name='')")
+    source = source.replace("8)]", "8), 2, ()]")
+    module = kw.build([result(tmp_path, 4, 2.0, source)])
+    x = torch.randn(4, 8)
+    kernel = module.forward.kernel_for(x, 2, ())
+    assert kernel is not None and module.forward.why_not(x, more=()) == ""
+    for given in ({"x": x, "k": 2, "more": ()}, {"x": x, "more": ()}):
+        assert module.forward.kernel_for(**given) is kernel
+    for given in ({"x": x, "k": 3, "more": ()}, {"x": x, "more": (), "name": "other"}, {"y": x}):
+        assert module.forward.kernel_for(**given) is None
+    with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+        module(y=x)
+
+
+@torch.no_grad()
+def test_a_kernel_that_knows_nothing_of_traces_is_not_traced(tmp_path):
+    """It would hand addresses of tensors that have none to code of its own."""
+    module = kw.build([result(tmp_path, 4, 2.0, gain=10)])
+    x = torch.randn(4, 8)
+    assert module.forward.kernel_for(x) is not None
+
+    assert torch.equal(module(torch._neg_view(x)), module.forward.own(-x))
+    traced = make_fx(module)(x)
+    assert torch.equal(traced(x), module.forward.own(x))
+    assert torch.equal(torch.func.vmap(module)(x[None])[0], module.forward.own(x))
 
 
 @torch.no_grad()

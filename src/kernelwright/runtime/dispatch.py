@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import types
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from kernelwright.compiler.candidate.unchanged import (
+    Described,
+    description_of,
+    kept_by,
+)
 from kernelwright.core.errors import TaskError
 
 Form = tuple[Hashable, ...]
@@ -21,11 +28,11 @@ Key = tuple[str, tuple[Form, ...]]
 class ByShape:
     """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
-    Each kernel was judged for a kind of device, for shapes, strides, dtypes and plain values, in
-    the mode (train or eval) in which the module was constructed, without gradients and outside
-    ``torch.autocast``. Any other call runs the module's own forward. So does a call that requires
-    gradients outside ``torch.no_grad()``, and a call that the kernel itself passes on to its
-    reference.
+    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
+    mode (train or eval) in which the module is constructed, without gradients and outside
+    ``torch.autocast``, and for a module with these parts, hooks and attributes. Anything else goes
+    to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
+    gradients, and one that the kernel itself sends to its reference. ``why_not`` says the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.
@@ -38,31 +45,123 @@ class ByShape:
         self.module = module
         self.own = module.forward
         self.kernels = dict(kernels)
-        self._judged_mode = module.training
+        home = type(module).__module__
+        self._described = Described(description_of(module, home), home)
+        self._judged_modes = _modes(module)
+        self._shared_for: object = None
+        self.__signature__ = inspect.signature(self.own)
         for kernel in self.kernels.values():
             _share_weights(module, kernel)
             kernel._reference_forward = self.own  # type: ignore[assignment]
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
-        kernel = None if named else self.kernel_for(*inputs)
-        if kernel is None:
-            return self.own(*inputs, **named)
-        with torch.no_grad():  # no gradient is needed, but the kernel cannot know that
-            return kernel(*inputs)
+    @property
+    def __code__(self) -> types.CodeType:
+        """That of the module's own forward: torch.export asks where a forward was written."""
+        return self.own.__code__
 
-    def kernel_for(self, *inputs: Any) -> nn.Module | None:
-        """Return the kernel that was judged on inputs of this form; None if there is none."""
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        given = self._by_position(inputs, named)
+        kernel = self._found(given)
+        if isinstance(kernel, str):
+            return self.own(*inputs, **named)
+        with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
+            return kernel(*given)
+
+    def kernel_for(self, *inputs: Any, **named: Any) -> nn.Module | None:
+        """The kernel that was judged on inputs like these; None where there is none."""
+        kernel = self._found(self._by_position(inputs, named))
+        return None if isinstance(kernel, str) else kernel
+
+    def why_not(self, *inputs: Any, **named: Any) -> str:
+        """Why the module's own forward serves such a call; empty where a kernel does."""
+        given = self._by_position(inputs, named)
+        kernel = self._found(given)
+        if isinstance(kernel, str):
+            return kernel
+        with torch.no_grad():
+            asked = getattr(kernel, "why_not", None)
+            return asked(*given) if asked else ""
+
+    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The inputs in the order in which kernels were judged; empty where they cannot be."""
+        if not named:
+            return inputs
+        try:
+            bound = self.__signature__.bind(*inputs, **named)
+        except TypeError:
+            return ()  # the module's own forward raises it
+        if bound.kwargs:  # one between was left out, or it has no position
+            bound.apply_defaults()
+        defaults = self.__signature__.parameters
+        if any(value is not defaults[name].default for name, value in bound.kwargs.items()):
+            return ()
+        return bound.args
+
+    def _found(self, inputs: tuple[Any, ...]) -> nn.Module | str:
+        """The kernel for inputs in order, or why there is none."""
         tensors = list(_tensors(inputs))
         wants_gradient = torch.is_grad_enabled() and any(
             t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
         )
         devices = {tensor.device.type for tensor in tensors}
-        if wants_gradient or len(devices) != 1 or self.module.training != self._judged_mode:
-            return None
+        if wants_gradient:
+            return "gradients are wanted of inputs or weights"
+        if len(devices) != 1:
+            return f"the inputs are on {len(devices)} kinds of device"
         device = devices.pop()
         if torch.is_autocast_enabled(device):
-            return None
-        return self.kernels.get((device, forms_of(inputs)))
+            return "autocast is on"
+        if not all(type(size) is int for tensor in tensors for size in tensor.shape):
+            return "the sizes of an input are symbols"
+        kernel = self.kernels.get((device, forms_of(inputs)))
+        if kernel is None:
+            return "no kernel was judged on such inputs"
+        if not getattr(kernel, "any_mode", False) and _modes(self.module) != self._judged_modes:
+            return "the module is in another mode than the kernel was judged in"
+        if not hasattr(kernel, "why_not") and not _is_plain(tensors):
+            return "the call is traced, or its inputs are no plain tensors"
+        return self._described.why_changed(self.module) or self._following(kernel)
+
+    def _following(self, kernel: nn.Module) -> nn.Module | str:
+        """The kernel, with the weights of parts that were put in place of others."""
+        if torch.compiler.is_dynamo_compiling():  # which looks again where a weight is another
+            return kernel if self._has_weights_of_module(kernel) else "a part was replaced"
+        if self._shared_for is not (seen := kept_by(self.module).seen):
+            for each in self.kernels.values():
+                _share_tables(self.module, each)
+            self._shared_for = seen
+        return kernel
+
+    def _has_weights_of_module(self, kernel: nn.Module) -> bool:
+        for path in self._described.parts:
+            part, other = self.module, kernel
+            for step in path.split(".") if path else ():
+                part, other = part._modules[step], other._modules.get(step)
+                if other is None:
+                    break
+            else:
+                for name, weight in other._parameters.items():
+                    if part._parameters.get(name) is not weight:
+                        return False
+        return True
+
+
+def _modes(module: nn.Module) -> list[bool]:
+    return [part.training for part in module.modules()]
+
+
+def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether code that knows nothing of traces may read the memory of the tensors."""
+    return (
+        not torch.compiler.is_compiling()
+        and not torch.jit.is_tracing()
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and not any(
+            type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.is_neg() or tensor.is_conj()
+            for tensor in tensors
+        )
+    )
 
 
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
@@ -108,6 +207,18 @@ def _share_weights(source: nn.Module, target: nn.Module) -> None:
     shared = target.state_dict(keep_vars=True)
     tensors = {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
     other = [name for name, value in tensors.items() if shared[name] is not value]
+    other += _share_tables(source, target)
+    if other:
+        raise TaskError(
+            "a kernel keeps its weights in another form, and would not follow the module's",
+            seen=", ".join(other),
+            do="build it by itself, as kw.build(result)",
+        )
+
+
+def _share_tables(source: nn.Module, target: nn.Module) -> list[str]:
+    """Give the parts of ``target`` the tables of ``source``; the weights that these do not have."""
+    other: list[str] = []
     parts = dict(source.named_modules(remove_duplicate=False))
     for path, part in target.named_modules(remove_duplicate=False):
         for table in ("_parameters", "_buffers"):
@@ -116,9 +227,4 @@ def _share_weights(source: nn.Module, target: nn.Module) -> None:
             other += [f"{path}.{name}".lstrip(".") for name in held if name not in of_source]
             if held:
                 vars(part)[table] = of_source
-    if other:
-        raise TaskError(
-            "a kernel stores its weights in another form and would not follow the module's weights",
-            seen=", ".join(other),
-            do="build that result alone with kw.build(result)",
-        )
+    return other

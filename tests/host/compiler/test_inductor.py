@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from kernelwright.compiler.candidate.unchanged import description_of
 from kernelwright.core.candidate import Brief, Candidate, Exemplar
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
+from kernelwright.loaders import open_reference
 from kernelwright.proposers.inductor import InductorProposer
 from kernelwright.proposers.inductor.generated import Argument, Generated
 from kernelwright.proposers.inductor.standalone import NotStandalone, standalone
@@ -91,12 +93,13 @@ def test_generated_triton_runs_without_inductors_runtime():
     names = [
         line.split(" = ")[0] for line in done.stdout.splitlines() if "async_compile.tri" in line
     ]
+    task = Task("task", "folder", ROWS)
     generated = Generated(
         code=done.stdout, device="cpu", returns_one=False, is_training=True,
         arguments=(Argument("inputs[0]", (16, 64), (64, 1), "float32"),),
         configs={name: {"XBLOCK": 4, "num_warps": 4, "num_stages": 1} for name in names},
+        modules=description_of(open_reference(task).build(0), "", mode=True),
     )  # fmt: skip
-    task = Task("task", "folder", ROWS)
     text = standalone(generated, task)
     assert "_inductor" not in text and "triton_heuristics" not in text
     found = judged(ROWS, text, "triton")

@@ -12,6 +12,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.kinds import profiling
 from kernelwright.judge.sandbox import compiler_reports, counters
+from kernelwright.judge.sandbox.program import Program
 
 PLAIN = 'extern "C" void run(float* y, long n) { for (long i = 0; i < n; ++i) y[i] *= 2; }'
 SCAN = PLAIN.replace("i = 0", "i = 1").replace("y[i] *= 2", "y[i] += y[i - 1]")
@@ -116,16 +117,16 @@ def test_ncu_watches_the_candidate_with_its_arguments(tmp_path, monkeypatch):
     script.write_text(
         f"#!{sys.executable}\n"
         "import sys, torch\n"
-        "made = torch.load(sys.argv[-1] + '/made.pt', weights_only=False)\n"
-        "assert made['entry'] == 'ModelNew' and made['source'] == 'text'\n"
-        "assert made['arguments'][0].shape == (3,)\n"
-        "assert sys.argv[-2] == 'kernelwright.judge.sandbox.counted'\n"
+        "program, arguments = torch.load(sys.argv[-1] + '/call.pt', weights_only=False)\n"
+        "assert program.entry == 'ModelNew' and program.source == 'text'\n"
+        "assert arguments[0].shape == (3,)\n"
+        "assert sys.argv[-2] == 'kernelwright.judge.sandbox.counters'\n"
         'print(\'"ID","Kernel Name","Metric Name","Metric Value"\')\n'
         'print(\'"0","add","lts__t_sector_hit_rate.pct","5.5"\')\n'
     )
     script.chmod(0o755)
-    made = {"source": "text", "entry": "ModelNew", "initial": b""}
+    program = Program("text", "ModelNew", b"", seed=0)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert counters.measure(made, [torch.zeros(3)]) == {"add": {"L2 hits, % (ncu)": 5.5}}
+    assert counters.measure(program, [torch.zeros(3)]) == {"add": {"L2 hits, % (ncu)": 5.5}}
     script.unlink()
-    assert counters.measure(made, [torch.zeros(3)]) == {}
+    assert counters.measure(program, [torch.zeros(3)]) == {}

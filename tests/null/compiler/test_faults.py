@@ -40,7 +40,7 @@ def test_an_error_in_one_variant_is_reported_and_the_others_continue(monkeypatch
     monkeypatch.setattr(proposer, "_assembled", wrong_once)
     task = load(torch.nn.Softplus(), inputs=["float32[4,8]"])
     brief = Brief(task, CPU, ("cpp",))
-    with pytest.warns(RuntimeWarning, match=r"a fault.* AssertionError: the lowering of aten\.exp"):
+    with pytest.warns(RuntimeWarning, match=r"a bug.* AssertionError: the lowering of aten\.exp"):
         found = list(RulesProposer().propose(brief))
     names = {proposal.schedule["variant"] for proposal in found}
     assert names and "fused" not in names

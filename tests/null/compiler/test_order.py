@@ -95,7 +95,7 @@ def test_weights_in_another_layout_are_prepared_whatever_their_size(tmp_path) ->
     (first,) = itertools.islice(
         (p for p in RulesProposer().propose(brief) if p.schedule["variant"] == LAST), 1
     )
-    _, prepare = first.candidate.source.split("def _prepare(self):")
+    _, prepare = first.candidate.source.split("def _prepared_with(self, kernels):")
     prepare, _ = prepare.split("    def ", 1)
     assert prepare.count("torch.clone(") == 3
     assert "del " not in prepare

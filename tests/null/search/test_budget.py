@@ -16,7 +16,7 @@ BUDGET_S = 100.0
 class SlowJudge:
     """A judge that needs time for each verdict and requests two candidates ahead."""
 
-    heat = 1
+    batch_size = 1
 
     def __init__(self, clock, verdict_s):
         self.clock, self.verdict_s, self.begun = clock, verdict_s, []

@@ -39,6 +39,7 @@ def _refusal(module, given, named):
     seen += [f"with weights of {' and '.join(sorted(weights))}"] if weights else []
     made_for = " ".join(__doc__.split("\\n\\n")[1].split())  # the head of this file says it
     return f"""the kernels are not made for this call. {made_for}
+  why:  {module.why_not(*given, **named)}
   seen: {', '.join(seen)}
   do:   call it so (under torch.no_grad()), or optimize for what was seen, or use
         kw.build([result]), which calls the module itself here"""

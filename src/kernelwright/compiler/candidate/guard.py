@@ -1,59 +1,120 @@
 """What a candidate looks at in every call before kernels get addresses: its inputs, its weights,
-and torch's modes."""
+its parts, and torch's modes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-AS_EXPECTED = '''\
+from kernelwright.compiler.candidate import unchanged
+
+IMPORTS = (
+    "import functools", "import operator", "import torch", "import types",
+    "from operator import eq", "from torch import nn",
+)  # fmt: skip
+_FITS = '''\
+def _keys(*names):
+    keys = [torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name)) for name in names]
+    return functools.reduce(operator.or_, keys).raw_repr()
+
+
+# What torch's dispatcher sees where tensors are plain memory and no mode of its is on; the second
+# of each in inference mode.
+MODES = (_keys("BackendSelect", "ADInplaceOrView"), _keys("BackendSelect"))
+TENSORS = (
+    _keys("{keys}", "ADInplaceOrView", "Autograd{keys}", "Autocast{keys}"),
+    _keys("{keys}", "Autocast{keys}"),
+)
+PLAIN = (torch.Tensor, nn.Parameter)
+TRACED = (
+    *PLAIN,
+    torch._subclasses.fake_tensor.FakeTensor,
+    torch._subclasses.functional_tensor.FunctionalTensor,
+)
+
+
+def _way(direct, traced, *tensors):
+    """How a call on these inputs may be served: ``direct`` where launches can take the addresses of
+    tensors, ``traced`` where torch records operators, else the reason why it may not."""
+    if torch.compiler.is_dynamo_compiling():
+        return traced
+    if (
+        torch._C._dispatch_tls_local_include_set().raw_repr() in MODES
+        and torch.autograd.forward_ad._current_level < 0
+        and all(
+            type(tensor) in PLAIN and torch._C._dispatch_keys(tensor).raw_repr() in TENSORS
+            for tensor in tensors
+        )
+    ):
+        return direct
+    if not all(type(tensor) in TRACED for tensor in tensors):
+        return "an input is not a plain tensor"
+    if torch._C._functorch.peek_interpreter_stack() is not None or torch.jit.is_tracing():
+        return "it is transformed by torch.func, or traced by torch.jit"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode gradients are wanted"
+    if any(tensor.is_neg() or tensor._is_zerotensor() for tensor in tensors):
+        return "an input is the negative of what its memory holds, or has no memory"
+    if not all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
+        return "the sizes of an input are symbols"
+    return traced
+
+
 def _has_form(tensor, shape, strides, dtype):
     """Whether kernels that get the tensor's address read what it holds."""
     return (
-        tensor.dtype == dtype
+        type(tensor) in TRACED
+        and tensor.dtype == dtype
         and tensor.shape == shape
         and tensor.stride() == strides
         and tensor.is_{device}
     )
 
 
-def _as_expected(expected, *tensors):
-    """Whether the kernels were made for these inputs, and neither gradients nor the other dtypes
-    of autocast are wanted."""
-    if torch.is_grad_enabled() or torch.is_autocast_enabled("{device}"):
-        return False
-    return all(
-        isinstance(tensor, torch.Tensor) and _has_form(tensor, *form)
-        for tensor, form in zip(tensors, expected)
-    )'''
-AS_MADE = '''
-def _as_made(module, weights):
-    """Whether the weights have the form that the kernels were made for.
+def _unfit(expected, *tensors):
+    """Why the kernels are not made for these inputs, or for the mode that torch is in."""
+    if torch.is_grad_enabled():
+        return "gradients are on"
+    if torch.is_autocast_enabled("{device}"):
+        return "autocast is on"
+    for tensor, (name, *form) in zip(tensors, expected):
+        if not _has_form(tensor, *form):
+            return f"{{name}} is not of the shape, strides and dtype {{form}} on {device}"
+    return ""'''
+_WEIGHTS = '''
+
+def _unfit_weights(module, weights):
+    """Why the weights have another form than the kernels were made for.
 
     They may be replaced in many ways that a module does not notice, so each call looks; past
     nn.Module's own look-up, which takes several times as long.
     """
-    try:
-        for parts, name, shape, strides, dtype in weights:
+    is_compiling = torch.compiler.is_dynamo_compiling()
+    for path, name, *form in weights:
+        try:
             part = module
-            for step in parts:
+            for step in path:
                 part = part._modules[step]
             weight = part._parameters.get(name)
             if weight is None:
                 weight = getattr(part, name)  # a buffer, or made by a parametrization
-            if not _has_form(weight, shape, strides, dtype):
-                return False
-    except (AttributeError, KeyError):
-        return False  # a part or a weight is gone
-    return True'''
+        except (AttributeError, KeyError):
+            return f"{{'.'.join((*path, name))}} is gone"
+        if not _has_form(weight, *form) or not (is_compiling or not weight.is_neg()):
+            return f"{{'.'.join((*path, name))}} has another form"
+    return ""'''
 
 
 def checks_text(device_kind: str, *, weights: bool) -> str:
-    """The functions that tell whether a call is one that the kernels were made for.
+    """The functions that tell why a call is not one that the kernels were made for.
 
     ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at.
     """
-    texts = [AS_EXPECTED.format(device=device_kind), *([AS_MADE] if weights else [])]
-    return "\n\n".join(texts)
+    text = "\n\n".join([_FITS, *([_WEIGHTS] if weights else [])])
+    fits = text.format(device=device_kind, keys=device_kind.upper())
+    source = inspect.getsource(unchanged)
+    return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"
 
 
 def form_text(shape: Sequence[int], strides: Sequence[int], dtype: str) -> str:
@@ -61,18 +122,26 @@ def form_text(shape: Sequence[int], strides: Sequence[int], dtype: str) -> str:
     return f"{tuple(shape)}, {tuple(strides)}, torch.{dtype}"
 
 
-def inputs_table(name: str, forms: Iterable[str]) -> str:
-    """The table of the inputs for ``_as_expected``."""
-    return _table(name, "shape, strides and dtype of every input", forms)
+def inputs_table(name: str, forms: Iterable[tuple[str, str]]) -> str:
+    """The table of the inputs for ``_unfit``, from (name, form)."""
+    rows = [f'"{each}", {form}' for each, form in forms]
+    return _table(name, "name, shape, strides and dtype of every input", rows)
 
 
 def weights_table(name: str, forms: Iterable[tuple[str, str]]) -> str:
-    """The table of the weights for ``_as_made``, from (path, form)."""
+    """The table of the weights for ``_unfit_weights``, from (path, form)."""
     rows = []
     for path, form in forms:
         *parts, last = path.split(".")
         rows.append(f"{tuple(parts)!r}, {last!r}, {form}".replace("'", '"'))
     return _table(name, "place, name, shape, strides and dtype of every weight", rows)
+
+
+def modules_table(name: str, modules: Mapping[str, Any]) -> str:
+    """The table of a module's parts, from ``unchanged.description_of``."""
+    rows = "\n".join(f"        {path!r}: {part!r}," for path, part in modules.items())
+    about = "by path: class and attributes of every part of the module"
+    return f"{name} = Described(\n    {{  # {about}\n{rows}\n    }},\n    __name__,\n)"
 
 
 def _table(name: str, about: str, rows: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from kernelwright.compiler.candidate.attributes import (
 )
 from kernelwright.compiler.candidate.module import Face
 from kernelwright.compiler.candidate.splice import Spliced, splice
+from kernelwright.compiler.candidate.unchanged import description_of
 from kernelwright.compiler.capture.capture import CannotCapture, Captured
 from kernelwright.core.syntax import parse
 from kernelwright.core.task import Task
@@ -91,7 +92,8 @@ def signature_of(module: nn.Module) -> str:
 def face_of(
     title: str, module: nn.Module, captured: Captured, reference: Spliced, device_kind: str
 ) -> tuple[Face, tuple[str, ...]]:
-    """The Face, and the names of the tensor inputs in the forward.
+    """The Face, without what it says of the module's parts, and the names of the tensor inputs in
+    the forward.
 
     Raises:
         CannotCapture: forward's parameters are of a kind that cannot be passed on, or have
@@ -106,7 +108,7 @@ def face_of(
     if args.kwarg:
         raise CannotCapture("a forward that takes any keyword arguments")
     names = [a.arg for a in (*args.posonlyargs, *args.args)][1:]
-    conditions = ["self.training" if module.training else "not self.training"]
+    conditions: list[str] = []
     given = list(captured.arguments)
     unpacked, passed = "", ", ".join(names)
     if args.vararg:
@@ -129,6 +131,31 @@ def face_of(
     }
     face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths)
     return (replace(face, elsewhere="is refused") if rebuilt else face), tensors
+
+
+def with_parts(face: Face, module: nn.Module, reference: Spliced, home: str, *, mode: bool) -> Face:
+    """``face`` with what the kernels take for granted of the module's parts; ``home`` is the name
+    of the file with their classes, and ``mode`` says whether training counts among it."""
+    rebuilt = reference.bases == "Part"
+    described = _parts_of(module, mode=mode) if rebuilt else description_of(module, home, mode)
+    trains = "self.training" if module.training else "not self.training"
+    conditions = (*face.conditions, *([trains] if mode else []))
+    return replace(face, conditions=conditions, described=described)
+
+
+def _parts_of(module: nn.Module, *, mode: bool) -> dict[str, Any]:
+    """The description of a module that is rebuilt from its state."""
+    found: dict[str, Any] = {"": ("", {})}
+    for path, _, _, is_parameter in state_rows(module):
+        *parts, name = path.split(".")
+        for end in range(len(parts)):
+            found.setdefault(".".join(parts[: end + 1]), ("Part", {}))
+        if is_parameter:
+            own = found[".".join(parts)][1]
+            own["parameters"] = sorted([*own.get("parameters", ()), name])
+    for _, own in found.values():
+        own |= {"training": module.training} if mode else {}
+    return found
 
 
 def _fixed(names: Sequence[str], given: Sequence[Any], signature: inspect.Signature) -> list[str]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kernelwright.compiler.candidate.guard import IMPORTS as GUARD_IMPORTS
 from kernelwright.compiler.candidate.guard import (
     checks_text,
     form_text,
     inputs_table,
+    modules_table,
     weights_table,
+)
+from kernelwright.compiler.candidate.operators import (
+    DIRECT,
+    TRACED,
+    Launch,
+    launches_of,
+    launches_text,
 )
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Derived, Emitted
@@ -53,6 +62,10 @@ class Face:
     """The name of the table of inputs that the kernels were made for."""
     weights: str = "WEIGHTS"
     """The same of weights."""
+    modules: str = "MODULES"
+    """The same of the module's parts."""
+    described: Mapping[str, Any] = field(default_factory=dict)
+    """The module's parts, as ``unchanged.description_of`` has them."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     elsewhere: str = "takes the reference's own forward"
@@ -62,13 +75,26 @@ class Face:
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
     checks = checks_text(face.device_kind, weights=looks_at_weights(program, face))
-    guard = f"{expected_text(program, face)}\n\n\n{checks}"
+    guard = f"{checks}\n\n\n{expected_text(program, face)}"
+    launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
-    sections = [reference.definitions, emitted.definitions, guard, model]
-    imports = (*reference.imports, *emitted.imports)
+    sections = [reference.definitions, *kernel_sections(emitted, launches, face), guard, model]
+    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
     conditions = (*face.conditions, *emitted.conditions)
     return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
+
+
+def kernel_sections(
+    emitted: Emitted, launches: Mapping[str, Launch], face: Face
+) -> tuple[str, ...]:
+    """The kernels, and the launches that they have."""
+    if not launches:
+        return (emitted.definitions,)
+    return (
+        emitted.definitions,
+        launches_text(launches, face.device_kind, emitted.definitions),
+    )
 
 
 def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
@@ -81,8 +107,12 @@ def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str])
 def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     """The new ``forward`` and what it needs, as methods."""
     prepare = _prepare_text(program, emitted, face)
+    checked = replace(face, conditions=(*face.conditions, *emitted.conditions))
+    tensors = [tensor.name for tensor in program.inputs]
+    ways, looks = _ways(program, emitted, face), looks_at_weights(program, face)
+    guard = guard_text(checked, signature, tensors, ways, weights=looks)
     forward = _forward_text(program, emitted, signature, face)
-    return "\n\n".join(filter(None, [prepare, forward]))
+    return "\n\n".join(filter(None, [prepare, guard, forward]))
 
 
 def looks_at_weights(program: Program, face: Face) -> bool:
@@ -102,7 +132,8 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
 
 def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(map(_shown, program.inputs))
-    about = f"Made for {shapes} on {face.device_kind}, where {' and '.join(face.conditions)},"
+    where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
+    about = f"Made for {shapes} on {face.device_kind}{where}"
     about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
@@ -119,7 +150,8 @@ def _shown(tensor: Tensor) -> str:
 
 def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
-    tables = [inputs_table(face.expected, map(_form, program.inputs))]
+    inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
+    tables = [inputs_table(face.expected, inputs), modules_table(face.modules, face.described)]
     if looks_at_weights(program, face):
         forms = ((path, _form(tensor)) for tensor, path in program.attributes)
         tables.append(weights_table(face.weights, forms))
@@ -130,6 +162,68 @@ def _form(tensor: Tensor) -> str:
     return form_text(tensor.shape, tensor.strides, tensor.dtype)
 
 
+def guard_text(
+    face: Face, signature: str, tensors: Sequence[str], ways: tuple[str, str], *, weights: bool
+) -> str:
+    """The methods that find the launches for a call, and say why there are none.
+
+    ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
+    whether forward looks at them.
+    """
+    conditions = " and ".join(face.conditions)
+    is_for_one_mode = "training" in face.described[""][1]
+    lines = [
+        '"""The launches that serve a call, or why none do."""',
+        *([face.unpacked] if face.unpacked else []),
+        *(
+            [f"if not ({conditions}):", f'    return "it is not so that {conditions}"']
+            if conditions
+            else []
+        ),
+        f"kernels = _way({', '.join([*ways, *tensors])})",
+        "if isinstance(kernels, str):",
+        "    return kernels",
+        "return (",
+        f"    _unfit({', '.join([face.expected, *tensors])})",
+        *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
+        f"    or {face.modules}.why_changed(self)",
+        "    or kernels",
+        ")",
+    ]
+    say = [
+        '"""Why the module\'s own forward serves a call; empty where kernels do."""',
+        f"found = self._launches_for({face.passed})",
+        'return found if isinstance(found, str) else ""',
+    ]
+    any_mode = "    any_mode = True  # training and evaluation are the same"
+    methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
+    return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
+
+
+def dispatch_lines(face: Face) -> list[str]:
+    """The first lines of a forward: the reference's where no launches serve the call."""
+    return [
+        *([face.unpacked] if face.unpacked else []),
+        f"kernels = self._launches_for({face.passed})",
+        "if isinstance(kernels, str):",
+        f"    return self._reference_forward({face.passed})",
+    ]
+
+
+def _ways(program: Program, emitted: Emitted, face: Face) -> tuple[str, str]:
+    """What stands for the launches in a plain call, and in one that is traced."""
+    reason = ""
+    if face.compiled:
+        reason = "torch.compile does not go into what torch.compile has made"
+    elif program.checks:
+        reason = "it is traced, and values decide which way it goes"
+    elif emitted.derived:
+        reason = "it is traced, and operands are rearranged for the kernels"
+    if not any(program.own()):
+        return "True", f'"{reason}"' if reason else "False"
+    return DIRECT, f'"{reason}"' if reason else TRACED
+
+
 def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     prepared = [] if face.compiled else prepared_steps(program)
     early = _kept_for(program, prepared, emitted)
@@ -137,30 +231,32 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
     steps = [step for step in program.steps if step not in prepared]
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
-    conditions = [*face.conditions, *emitted.conditions]
-    fits = [f"_as_made(self, {face.weights})"] if looks_at_weights(program, face) else []
-    test = " and ".join([*conditions, f"_as_expected({face.expected}, {tensors})", *fits])
-    guard = [
-        *([face.unpacked] if face.unpacked else []),
-        f"if not ({test}):",
-        f"    return self._reference_forward({face.passed})",
-    ]
+    direct, _ = _ways(program, emitted, face)
+    guard = dispatch_lines(face)
+    prepare = f"self._prepare() if kernels is {direct} else self._prepared_with(kernels)"
     lines = [
         *_binding_lines(program, steps, face),
-        *([f"({', '.join(results)},) = self._prepare()"] if results else []),
+        *([f"({', '.join(results)},) = {prepare}"] if results else []),
         *_check_lines(program, face),
         *_step_lines(program, steps, emitted, inline, face),
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
-    if emitted.runner and not face.compiled:
-        run = f"return {emitted.runner}(self, self._steps, ({tensors},))"
-        own = _method("_steps", f"self, {tensors}", lines)
-        return f"{_method('forward', signature, [*guard, run])}\n\n{own}"
-    lines = [*guard, *lines]
-    name = "_rewritten_forward" if face.compiled else "forward"
-    text = _method(name, signature, lines)
-    return text + (_compiled_text(signature, face) if face.compiled else "")
+    if face.compiled:
+        unpacked = [face.unpacked] if face.unpacked else []
+        own = _method("_rewritten_forward", signature, [*unpacked, *lines])
+        guard.append(f"return _compiled(self, {face.passed})")
+        compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
+        return f"{own}\n\n{_method('forward', signature, guard)}\n\n\n{compiled}"
+    if emitted.runner:
+        run = [
+            f"if kernels is {direct}:",
+            f"    return {emitted.runner}(self, self._steps, ({tensors},))",
+            f"return self._steps({tensors}, kernels)",
+        ]
+        own = _method("_steps", f"self, {tensors}, kernels={direct}", lines)
+        return f"{_method('forward', signature, [*guard, *run])}\n\n{own}"
+    return _method("forward", signature, [*guard, *lines])
 
 
 def _method(name: str, signature: str, lines: list[str]) -> str:
@@ -175,16 +271,6 @@ def _check_lines(program: Program, face: Face) -> list[str]:
         f"if not ({' and '.join(program.checks)}):",
         f"    return self._reference_forward({face.passed})",
     ]
-
-
-def _compiled_text(signature: str, face: Face) -> str:
-    return f"""
-
-    def forward({signature}):
-        return _compiled(self, {face.passed})
-
-
-_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"""
 
 
 def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
@@ -203,7 +289,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
         *_step_lines(program, steps, emitted, inline, face, results),
         *(line for part in early for line in part.text.splitlines()),
     ]
-    return method_text(lines, sources, results)
+    return method_text(lines, sources, results, _ways(program, emitted, face)[0])
 
 
 def _derived_for(steps: Sequence[Step], emitted: Emitted) -> list[Derived]:
@@ -260,6 +346,7 @@ def _step_lines(
     What ``inline`` derives is made before the first step that needs it."""
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
     names = _expressions(program, steps, face)
+    launches = launches_of(program, emitted)
     last = _last_uses(program, steps, kept)
     is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
@@ -275,7 +362,7 @@ def _step_lines(
             )
             before, after = _outside(users, number)
             yield from (line for part in before for line in part.text.splitlines())
-            yield from emitted.launches[step.name].splitlines()
+            yield launches[step.name].call()
             last[number] += [part.name for part in after]
         if number + 1 < len(steps) and last[number]:
             yield f"del {', '.join(last[number])}"

@@ -10,10 +10,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from kernelwright.compiler.candidate.interface import face_of, reference_text, signature_of
+from kernelwright.compiler.candidate.interface import (
+    face_of,
+    reference_text,
+    signature_of,
+    with_parts,
+)
 from kernelwright.compiler.candidate.module import Face
 from kernelwright.compiler.candidate.splice import Spliced, splice
-from kernelwright.compiler.capture.capture import CannotCapture, Captured, capture
+from kernelwright.compiler.capture.capture import (
+    CannotCapture,
+    Captured,
+    capture,
+    is_same_in_both_modes,
+)
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference
 
@@ -44,7 +54,8 @@ def open_parts(
         CannotCapture: neither the module nor any module in it can be.
     """
     try:
-        captured = capture(module, reference.blank_inputs())
+        inputs = reference.blank_inputs()
+        captured = capture(module, inputs)
     except CannotCapture as whole:
         try:
             return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
@@ -52,6 +63,8 @@ def open_parts(
             raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     face, arguments = face_of(task.name, module, captured, text, device_kind)
+    counts = _mode_counts(module, inputs, captured)
+    face = with_parts(face, module, text, _home(module), mode=counts)
     return text, [Part("", captured, face, arguments, text.signature)]
 
 
@@ -65,13 +78,26 @@ def _children(
     except LookupError as error:
         raise CannotCapture(f"no class {error} at the top level") from error
     parts: list[Part] = []
-    for path, child, captured in _capturable(module, _calls(module, inputs)):
+    calls = _calls(module, inputs)
+    for path, child, captured in _capturable(module, calls):
         shown = Spliced((), "", "", "", signature_of(child))
         face, arguments = face_of(path, child, captured, shown, device_kind)
+        counts = _mode_counts(child, calls[path], captured)
+        face = with_parts(face, child, shown, _home(module), mode=counts)
         parts.append(Part(path, captured, face, arguments, shown.signature))
     if not parts:
         raise CannotCapture("no part of the module can be captured")
     return text, parts
+
+
+def _home(module: nn.Module) -> str:
+    """The name of the file that the module's class is from."""
+    return type(module).__module__
+
+
+def _mode_counts(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
+    """Whether kernels for training are no kernels for evaluation."""
+    return not is_same_in_both_modes(module, inputs, captured)
 
 
 def _calls(module: nn.Module, inputs: Sequence[Any]) -> dict[str, Arguments]:

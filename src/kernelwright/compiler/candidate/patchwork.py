@@ -6,13 +6,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kernelwright.compiler.candidate.guard import checks_text
+from kernelwright.compiler.candidate.guard import IMPORTS, checks_text
 from kernelwright.compiler.candidate.module import (
     expected_text,
     file_text,
+    kernel_sections,
     looks_at_weights,
     methods_text,
 )
+from kernelwright.compiler.candidate.operators import Launch, launches_of
 from kernelwright.compiler.candidate.parts import Part
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Emitted
@@ -57,6 +59,7 @@ def write_patchwork(
 ) -> str:  # fmt: skip
     """The text of one standalone file: the reference's class, and ``ModelNew`` that changes it."""
     classes, lines, looks = [], [], False
+    launches: dict[str, Launch] = {}
     for number, (part, program) in enumerate(zip(parts, programs, strict=True)):
         if not any(program.own()):
             continue
@@ -64,6 +67,8 @@ def write_patchwork(
             word.capitalize() for word in part.path.replace(".", "_").split("_")
         )
         face = replace(part.face, expected=f"EXPECTED_{number}", weights=f"WEIGHTS_{number}")
+        face = replace(face, modules=f"MODULES_{number}")
+        launches |= launches_of(program, emitted)
         looks |= looks_at_weights(program, face)
         methods = methods_text(program, emitted, part.signature, face)
         about = (
@@ -79,6 +84,7 @@ def write_patchwork(
         super().__init__(*args, **kwargs)
 {textwrap.indent(chr(10).join(lines), " " * 8)}'''
     guard = checks_text(parts[0].face.device_kind, weights=looks)
-    sections = [reference.definitions, model, emitted.definitions, guard, *classes, REPLACE, new]
+    kernels = kernel_sections(emitted, launches, parts[0].face)
+    sections = [reference.definitions, model, *kernels, guard, *classes, REPLACE, new]
     title = f'"""{entry}, of which these parts are fused: {", ".join(p.path for p in parts)}."""'
-    return file_text(title, (*reference.imports, *emitted.imports), sections)
+    return file_text(title, (*reference.imports, *emitted.imports, *IMPORTS), sections)

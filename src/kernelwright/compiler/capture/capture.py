@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
 
@@ -20,7 +21,7 @@ from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.lower.every import HANDLERS
 
 if TYPE_CHECKING:
-    from torch import fx, nn
+    from torch import fx
 
 KEPT = frozenset({
     "linear", "matmul", "conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d",
@@ -33,6 +34,8 @@ are emitted for them."""
 
 
 _TALKERS = ("torch.export", "torch.fx.experimental.symbolic_shapes")
+_DIFFERING = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+"""Parts that train otherwise than they evaluate."""
 REAL = "real"
 """Key in a graph node's metadata that holds the value of an attribute."""
 
@@ -81,6 +84,34 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
     # torch.export raises exceptions of every kind for code that it cannot trace
     except Exception as error:
         raise CannotCapture(_in_short(error)) from error
+
+
+def is_same_in_both_modes(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
+    """Whether ``captured`` is the graph of the module in training and in evaluation.
+
+    Both are captured and compared, except where a part is known to make a difference.
+    """
+    if any(isinstance(part, _DIFFERING) for part in module.modules()):
+        return False
+    modes = {part: part.training for part in module.modules()}
+    try:
+        module.train(not module.training)
+        return _facts(capture(module, inputs)) == _facts(captured)
+    except CannotCapture:
+        return False
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def _facts(captured: Captured) -> list[Any]:
+    """What there is to compare of two graphs."""
+    nodes = [
+        (node.op, node.name, str(node.target), str(node.args), str(node.kwargs))
+        for node in captured.graph.nodes
+    ]
+    names = (captured.inputs, dict(captured.attributes), captured.mutations, str(captured.outputs))
+    return [*nodes, *names, captured.assumptions]
 
 
 @contextlib.contextmanager

@@ -37,6 +37,13 @@ from kernelwright.compiler.ir.ir import (
 Memory = dict[str, torch.Tensor]
 """The tensors of a program by name; each step adds its results."""
 
+
+def _within(index: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+    if ((index < 0) | (index >= size)).any():
+        raise IndexError("index out of range in self")
+    return index
+
+
 _POINTWISE = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow,
     "maximum": torch.maximum, "minimum": torch.minimum, "fmod": torch.fmod, "atan2": torch.atan2,
@@ -49,6 +56,7 @@ _POINTWISE = {
     "eq": torch.eq, "ne": torch.ne, "and": torch.bitwise_and, "or": torch.bitwise_or,
     "xor": torch.bitwise_xor, "not": torch.logical_not, "isnan": torch.isnan,
     "isinf": torch.isinf, "where": torch.where, "cast": lambda value: value,
+    "within": _within,
 }  # fmt: skip
 
 _REDUCTIONS = {

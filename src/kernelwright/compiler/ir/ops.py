@@ -11,7 +11,9 @@ from kernelwright.compiler.ir.ir import (
     Affine,
     Compute,
     Const,
+    Contraction,
     Iota,
+    Kernel,
     Load,
     Op,
     Reduce,
@@ -88,3 +90,8 @@ def stretches_named(
 ) -> tuple[Stretch, ...]:
     """Return stretches over renamed axes."""
     return tuple(replace(s, out=name(s.out), tap=name(s.tap)) for s in stretches)
+
+
+def has_indices(step: Kernel | Contraction) -> bool:
+    """Whether the step looks numbers up at positions that it is given."""
+    return any(isinstance(op, Compute) and op.op == "within" for op in step.body)

@@ -84,19 +84,25 @@ def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
     return [name for name in names if name in used]
 
 
-def method_text(lines: Iterable[str], sources: Iterable[str], results: Iterable[str]) -> str:
-    """Return the method ``_prepare``, whose ``lines`` compute ``results`` from the parameters
-    ``sources``."""
-    body = textwrap.indent("\n".join(lines), " " * 12)
-    values = ", ".join(results)
+def method_text(
+    lines: Iterable[str], sources: Iterable[str], results: Iterable[str], direct: str
+) -> str:
+    """The methods that make ``results`` from the parameters ``sources`` with ``lines``: each time,
+    and once per version of the parameters, with the launches ``direct``."""
+    body = textwrap.indent("\n".join(lines), " " * 8)
     return f'''\
-    _prepared = _prepared_from = None
+    def _prepared_with(self, kernels):
+        """What follows from parameters alone."""
+{body}
+        return ({", ".join(results)},)
 
     def _prepare(self):
-        """What follows from parameters alone: made once, and again when one of them changes."""
+        """The same, made once, and again when a parameter changes."""
         sources = ({", ".join(sources)},)
+        if any(source.is_inference() for source in sources):
+            return self._prepared_with({direct})  # torch does not count their changes
         state = [(id(source), source.data_ptr(), source._version) for source in sources]
-        if self._prepared_from != state:
-{body}
-            self._prepared, self._prepared_from = ({values},), state
-        return self._prepared'''
+        kept = kept_by(self)
+        if kept.prepared_from != state:
+            kept.prepared, kept.prepared_from = self._prepared_with({direct}), state
+        return kept.prepared'''

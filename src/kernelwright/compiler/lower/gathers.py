@@ -28,9 +28,16 @@ def _wrapped(index: Node, size: int) -> Node:
     )
 
 
+def _within(index: Node, size: int) -> Node:
+    """Positions that are refused where they are none of so many."""
+    index = cast(index, "int64")
+    return point("within", index, constant(index, size), dtype="int64")
+
+
 @lowers("embedding")
 def embedding(result: Result, table: Node, index: Node, *_: Any, **__: Any) -> Node:
     rank = len(result.shape)
+    index = _within(index, table.shape[0])
     spread = View(result.shape, index.dtype, index, tuple(row(d) for d in range(rank - 1)))
     rows: tuple[Row | Node, ...] = (spread, row(rank - 1))
     return Gather(result.shape, table.dtype, table, rows)
@@ -41,6 +48,7 @@ def gather(result: Result, table: Node, dim: int, index: Node, **_: Any) -> Node
     if not table.shape:
         raise Unsupported("gather from a number")
     dim %= len(table.shape)
+    index = _within(index, table.shape[dim])
     others = [d for d in range(len(table.shape)) if d != dim]
     is_one = index.shape[dim] == 1 and all(index.shape[d] == table.shape[d] for d in others)
     if is_one and isinstance(table, Point) and "float" in table.dtype:
@@ -63,6 +71,7 @@ def _chosen(table: Node, dim: int, index: Node) -> Node:
 @lowers("index_select")
 def index_select(result: Result, table: Node, dim: int, index: Node) -> Node:
     dim %= len(table.shape)
+    index = _within(index, table.shape[dim])
     rows: list[Row | Node] = [row(d) for d in range(len(table.shape))]
     rows[dim] = View(result.shape, index.dtype, index, (row(dim),))
     return Gather(result.shape, table.dtype, table, tuple(rows))
@@ -83,7 +92,8 @@ def index(result: Result, table: Node, indices: list[Node | None]) -> Node:
             rows.append(row(d if d < first else d - len(given) + spread))
             continue
         shape = result.shape[first : first + spread]
-        local = broadcast(_wrapped(tensors[given.index(d)], table.shape[d]), shape)
+        wrapped = _wrapped(tensors[given.index(d)], table.shape[d])
+        local = broadcast(_within(wrapped, table.shape[d]), shape)
         place = tuple(row(first + k) for k in range(spread))
         rows.append(View(result.shape, "int64", local, place))
     return Gather(result.shape, table.dtype, table, tuple(rows))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from typing import Any
 
+import torch
 from torch.utils import flop_counter
 from torch.utils.flop_counter import FlopCounterMode
 
+_COMPOSITE = "CompositeImplicitAutograd"
+"""The key of operators that torch itself always decomposes."""
 KEPT = "__dynamo_disable"
 """The attribute in which torch._disable_dynamo keeps a wrapped function (torch/_compile.py)."""
 
@@ -30,11 +34,27 @@ def counting_flops() -> Iterator[FlopCounterMode]:
         counter = FlopCounterMode(display=False)
         if hasattr(counter, "mod_tracker"):
             counter.mod_tracker = _Untracked()
+        counter.flop_registry = _Registry(counter.flop_registry)
         with counter:
             yield counter
     finally:
         if is_alone:
             del own.__dict__[KEPT]
+
+
+class _Registry(dict[Any, Any]):
+    """Operators that are counted as they are, not as what they decompose into.
+
+    The counter runs the Python decomposition of every other operator. Those that have kernels run
+    these outside of it: upsample_nearest2d rounds its positions otherwise than its decomposition.
+    """
+
+    def __contains__(self, operator: object) -> bool:
+        if super().__contains__(operator):
+            return True
+        return isinstance(operator, torch._ops.OpOverload) and not (
+            torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), _COMPOSITE)
+        )
 
 
 class _Untracked(contextlib.nullcontext[None]):

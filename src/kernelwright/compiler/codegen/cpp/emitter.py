@@ -29,6 +29,7 @@ from kernelwright.compiler.ir.ir import (
     Tensor,
     contiguous,
 )
+from kernelwright.compiler.ir.ops import has_indices
 
 INT_LIMIT = 2**31 - 1
 """Largest index that uses 32 bits; 32-bit indices vectorise twice as wide as 64-bit ones."""
@@ -85,9 +86,13 @@ class CppEmitter:
             same = (anonymous(step, "", keep_axes=True), json.dumps(knobs, sort_keys=True))
             if same not in written:
                 written[same] = step.name
-                binds.append(f'_{step.name} = _bind("{step.name}", {len(reads) + len(writes)})')
+                checks = ", ctypes.c_int" if has_indices(step) else ""
+                n_pointers = len(reads) + len(writes)
+                binds.append(f'_{step.name} = _bind("{step.name}", {n_pointers}{checks})')
                 texts.append(_function(step, knobs))
-            launches[step.name] = _launch(written[same], fresh, [*reads, *writes])
+            launches[step.name] = _launch(
+                written[same], fresh, [*reads, *writes], checks=has_indices(step)
+            )
         if not texts:
             return Emitted((), "", {})
         source = _source("\n".join(texts), program)
@@ -99,8 +104,19 @@ class CppEmitter:
 
 def _function(step: Kernel | Contraction, knobs: Mapping[str, Any]) -> str:
     if isinstance(step, Contraction):
-        return contraction_text(step, knobs)
-    return kernel_text(step, Knobs(**knobs))
+        text = contraction_text(step, knobs)
+    else:
+        text = kernel_text(step, Knobs(**knobs))
+    return _telling(text) if has_indices(step) else text
+
+
+def _telling(text: str) -> str:
+    """The function, which returns whether a position was outside of what it is a position in."""
+    before, _, rest = text.partition('extern "C" void')
+    signature, _, body = rest.partition(" {\n")
+    body = body.rstrip().removesuffix("}")
+    told = 'extern "C" int'
+    return f"{before}{told}{signature} {{\n  int outside = 0;\n{body}  return outside;\n}}\n"
 
 
 def _source(text: str, program: Program) -> str:
@@ -120,17 +136,21 @@ def _extent(tensor: Tensor) -> int:
     return 1 + sum(max(size - 1, 0) * stride for size, stride in pairs)
 
 
-def _launch(name: str, fresh: list[Tensor], passed: list[Tensor]) -> str:
+def _launch(name: str, fresh: list[Tensor], passed: list[Tensor], *, checks: bool) -> str:
     lines = []
     for tensor in fresh:
-        dtype = f"dtype=torch.{tensor.dtype}"
+        options = f'dtype=torch.{tensor.dtype}, device="cpu"'
         if _extent(tensor) * SIZE_BYTES[tensor.dtype] >= loader.KEPT_BYTES:
             layout = f"{tensor.shape}, {tensor.strides}"
             lines.append(f"{tensor.name} = _empty({layout}, torch.{tensor.dtype})")
         elif tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
-            lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {dtype})")
+            lines.append(f"{tensor.name} = torch.empty({tensor.shape}, {options})")
         else:
             layout = f"{tensor.shape}, {tensor.strides}"
-            lines.append(f"{tensor.name} = torch.empty_strided({layout}, {dtype})")
+            lines.append(f"{tensor.name} = torch.empty_strided({layout}, {options})")
     pointers = ", ".join(f"{tensor.name}.data_ptr()" for tensor in passed)
-    return "\n".join([*lines, f"_{name}({pointers})"])
+    call = f"_{name}({pointers})"
+    if checks:
+        lines += [f"if {call}:", '    raise IndexError("index out of range in self")']
+        return "\n".join(lines)
+    return "\n".join([*lines, call])

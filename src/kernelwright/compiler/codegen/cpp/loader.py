@@ -61,10 +61,10 @@ def _build(source):
         return ctypes.CDLL(path)
 
 
-def _bind(name, n_pointers):
+def _bind(name, n_pointers, result=None):
     function = getattr(_library, name)
     function.argtypes = [ctypes.c_void_p] * n_pointers
-    function.restype = None
+    function.restype = result
     return function
 
 

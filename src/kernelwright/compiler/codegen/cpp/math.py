@@ -49,6 +49,14 @@ static inline float exp(float x) {
 }
 static inline double exp(double x) { return __builtin_exp(x); }
 """,
+    "within": """
+// An index, or 0 where it is none of so many: nothing is read there, and the caller is told.
+static inline int64_t within(int64_t i, int64_t size, int& outside) {
+  if ((uint64_t)i < (uint64_t)size) return i;
+  outside = 1;
+  return 0;
+}
+""",
     "exp_normal": """
 // exp where a subnormal result may as well be zero, because something larger is added to it.
 static inline float exp_normal(float x) {

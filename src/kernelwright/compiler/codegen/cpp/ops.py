@@ -46,6 +46,8 @@ def pointwise(op: str, args: list[tuple[str, str]], dtype: str) -> str:
         left, right = (cast(name, d, dtype) for name, d in args[1:])
         return f"{cast(args[0][0], args[0][1], 'bool')} ? {left} : {right}"
     names = [cast(name, d, dtype) for name, d in args]
+    if op == "within":
+        return f"math::within({', '.join(names)}, outside)"
     return _arithmetic(op, names, dtype)
 
 

@@ -40,7 +40,13 @@ _FUNCTIONS = {
 
 _START = {"sum": 0, "prod": 1, "any": False, "all": True}
 
-_PIECES = {  # name → text, emitted if the name is used
+_PIECES = {  # name → text; emitted where the name is used
+    "within": """\
+DEVICE long long within(long long index, long long size) {
+    if (index < 0 || index >= size) __trap();  // as torch's own kernels assert
+    return index;
+}
+""",
     "float16": """\
 struct float16 { unsigned short bits; };
 DEVICE float to_float(float16 x) {
@@ -198,6 +204,7 @@ _NEEDS = {
     "shuffle_place": ("shuffle", "Place"), "NAN": (), "group_reduce": ("warp_reduce",),
 }  # fmt: skip
 _ORDER = (
+    "within",
     "float16", "bfloat16", "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",
     "warp_reduce", "block_reduce", "column_reduce", "block_scan",
@@ -268,6 +275,8 @@ def pointwise(op: str, args: list[str], dtype: str) -> str:
             return f"({args[0]} < 0 ? -{args[0]} : {args[0]})"
         case "fmod" if not is_float:
             return f"{args[0]} % {args[1]}"
+        case "within":
+            return f"within({args[0]}, {args[1]})"
         case "floor" | "ceil" | "round" | "trunc" if not is_float:
             return args[0]
     if op in _OPERATORS:

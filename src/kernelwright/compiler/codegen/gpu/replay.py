@@ -16,9 +16,6 @@ class Replay:
     def __init__(self):
         self.state = None
 
-    def __reduce__(self):
-        return Replay, ()  # of a copy: a graph is one module's own
-
     def __call__(self, module, steps, inputs):
         if self.state is None or self.is_stale():
             self.capture(module, steps, inputs)
@@ -79,6 +76,7 @@ def cloned(value):
 
 def replayed(module, steps, inputs):
     """What ``steps(*inputs)`` gives, by the module's own graph."""
-    replay = module.__dict__.setdefault("_replay", Replay())
-    return replay(module, steps, inputs)
+    kept = kept_by(module)
+    kept.replay = kept.replay or Replay()
+    return kept.replay(module, steps, inputs)
 '''

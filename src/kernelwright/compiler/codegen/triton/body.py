@@ -91,7 +91,7 @@ class Body:
                 text = affine(op.index, tile.axis_text)
                 self.define(op.name, text, "int64", op.index.axes)
             case Compute():
-                self._compute(op)
+                self._compute(op, tile)
             case Store():
                 self._store(op, tile)
 
@@ -138,11 +138,27 @@ class Body:
             return literal(value.number, dtype)
         return f"{value.text}.to({TYPES[dtype]})"
 
-    def _compute(self, op: Compute) -> None:
+    def _within(self, op: Compute, tile: Tile) -> None:
+        """An index, or 0 where it is none of so many: nothing is read there, and the kernel stops.
+
+        Launches ask for assertions (``launch_text``)."""
+        index, size = (self.argument(name, "int64") for name in op.args)
+        axes = self.values[op.args[0]].axes
+        inside = self.names.new(f"{op.name}_inside")
+        self.lines.add(f"{inside} = ({index} >= 0) & ({index} < {size})")
+        masks = self._mask(axes, tile)
+        told = f"{inside} | (({' & '.join(masks)}) == 0)" if masks else inside
+        self.lines.add(f'tl.device_assert({told}, "index out of range in self")')
+        self.define(op.name, f"tl.where({inside}, {index}, 0)", "int64", axes)
+
+    def _compute(self, op: Compute, tile: Tile) -> None:
         args = [self.values[arg] for arg in op.args]
         axes = frozenset[str]().union(*(value.axes for value in args))
         if op.op == "cast":
             self._cast(op, args[0])
+            return
+        if op.op == "within":
+            self._within(op, tile)
             return
         inside = self._computes_in(op, args)
         texts = [

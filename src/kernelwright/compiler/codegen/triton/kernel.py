@@ -30,6 +30,7 @@ from kernelwright.compiler.codegen.triton.ops import (
     scan,
 )
 from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Reduce, Scan
+from kernelwright.compiler.ir.ops import has_indices
 
 RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
@@ -67,6 +68,8 @@ def launch_text(
     # long.
     if isinstance(step, Kernel) and opposed_products(step.body):
         options["enable_fp_fusion"] = False
+    if has_indices(step):  # assertions that stop the kernel, without those on every sum
+        options |= {"debug": True, "sanitize_overflow": False}
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
     return wrapped(f"{function_name(step)}[({grid},)](", [list(tensors), named], ")")
 

@@ -25,7 +25,7 @@ _BOTH = {  # operator → Triton text that is the same on a GPU and in the inter
     "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}", "and": "{0} & {1}",
     "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "{0} == 0", "isnan": "{0} != {0}",
     "isinf": 'tl.abs({0}) == float("inf")', "where": "tl.where({0}, {1}, {2})",
-    "erf": "tl.erf({0})",
+    "erf": "tl.erf({0})", "within": "tl.where(({0} >= 0) & ({0} < {1}), {0}, 0)",
     "sign": "tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, 0.0))",
     "trunc": "tl.where({0} < 0, tl.ceil({0}), tl.floor({0}))",
 }  # fmt: skip
