@@ -21,9 +21,9 @@ LEVELS = {
     "cli": 10, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 JUDGE = {
-    "refusal": 0, "baselines.library_settings": 0, "numerics": 1, "devices": 1, "sandbox": 2,
-    "timing": 3, "inputs": 3, "reference": 4, "kinds": 5, "submission": 6, "scheduling": 7,
-    "baselines": 8,
+    "refusal": 0, "baselines.library_settings": 0, "compare": 1, "devices": 1, "sandbox": 2,
+    "timing": 3, "perturb": 3, "profile": 4, "checks": 5, "reference": 6, "kinds": 7,
+    "verify": 7, "submission": 8, "scheduling": 9, "baselines": 10,
 }  # fmt: skip
 """The folders of the judge, and single files that they may import; all other files of the judge are
 above them."""

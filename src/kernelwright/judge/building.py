@@ -13,8 +13,9 @@ from kernelwright.core.outcome import ReasonCode, Warned, WarningCode
 from kernelwright.core.task import Task
 from kernelwright.dialects import usable
 from kernelwright.judge import submission as submissions
-from kernelwright.judge.inputs.draws import TASK, Other
+from kernelwright.judge.checks import Draw
 from kernelwright.judge.machine import Machine
+from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.fork_server import MEMORY_SHARE, ChildOptions
@@ -33,9 +34,7 @@ class SubmissionBuilder:
         self._task, self._device, self._oracle = task, device, oracle
         self._machine, self.environment = machine, environment
         self.workload = oracle.workload()
-        self._room_bytes = max(
-            (_bytes_of(oracle, other) for other in oracle.others.values()), default=0
-        )
+        self._room_bytes = max((_bytes_of(oracle, draw) for draw in oracle.other_draws), default=0)
         """The shared memory that any of the task's other inputs needs, with its outputs."""
 
     def submit(self, candidate: Candidate, *, timed: bool) -> Submission:
@@ -43,7 +42,9 @@ class SubmissionBuilder:
         subject = Subject(
             self._task.digest, self.workload.digest, candidate.digest, self.environment
         )
-        verdict = EvaluationBuilder(subject, list(self._oracle.warnings), secrets.randbits(63))
+        verdict = EvaluationBuilder(
+            subject, list(self._oracle.profile.warnings), secrets.randbits(63)
+        )
         if self._task.precision:
             asked = f"{self._task.precision} was asked for: "
             seen = f"{asked}the candidate may round to it, and the library does"
@@ -101,6 +102,6 @@ class SubmissionBuilder:
             submission.error = error
 
 
-def _bytes_of(oracle: Oracle, other: Other) -> int:
-    held = contents(oracle.kept_arguments(other.draw), oracle.state(TASK), other.example)
+def _bytes_of(oracle: Oracle, draw: Draw) -> int:
+    held = contents(oracle.inputs.kept(draw), oracle.state(USUAL), draw.shapes.example)
     return plan_slots(held)[1]

@@ -22,8 +22,8 @@ from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns
 from kernelwright.judge.baselines.starting import SettingStarter
 from kernelwright.judge.building import SubmissionBuilder
 from kernelwright.judge.devices import environment
-from kernelwright.judge.examiner import CALL_LIMIT_S, MOST_STARTING, Examiner
 from kernelwright.judge.machine import Machine
+from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
@@ -41,7 +41,6 @@ from kernelwright.judge.scheduling.memory import (
 )
 from kernelwright.judge.submission import Submission
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
-from kernelwright.judge.verdicts import Verdicts
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """The time for a candidate's rounds, and the share of a search's budget that they may take; with a
@@ -111,11 +110,10 @@ class Judge:
                 one_by_one=self._for_library,
             )
             self._stack.callback(self._baselines.close)
-            examiner = Examiner(
+            self._pipeline = Pipeline(
                 self.oracle, self._baselines, self.machine, self.stopwatch, self.settings
             )
-            self._verdicts = Verdicts(examiner, backend, self.task)
-            self._stack.callback(self._verdicts.close)
+            self._stack.callback(self._pipeline.close)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -236,15 +234,15 @@ class Judge:
         with self._queue(candidates, submit, length=length, n_together=length + 1) as queue:
             try:
                 for submission in queue:
-                    self._verdicts.examine(submission, max_time_s, is_first=first_look)
+                    self._pipeline.examine(submission, max_time_s, is_first=first_look)
                     if submission.found and lacked_memory(submission.found):
-                        yield from self._verdicts.finished(timed_ones)
+                        yield from self._pipeline.finished(timed_ones)
                         queue.restart()
                         again = self._judge_again(submission.candidate, timed=timed)
                         submission.found = again
                     timed_ones.append(submission)
-                    yield from self._verdicts.finished(timed_ones, n_starting=most_starting)
-                yield from self._verdicts.finished(timed_ones)
+                    yield from self._pipeline.finished(timed_ones, n_starting=most_starting)
+                yield from self._pipeline.finished(timed_ones)
             finally:
                 for submission in timed_ones:
                     submission.close()
@@ -361,5 +359,5 @@ class Judge:
         self, submission: Submission, max_time_s: float, *, is_first: bool = False
     ) -> Evaluation:
         """Examine a built submission, and end it."""
-        self._verdicts.examine(submission, max_time_s, is_first=is_first)
-        return self._verdicts.finish(submission)
+        self._pipeline.examine(submission, max_time_s, is_first=is_first)
+        return self._pipeline.finish(submission)

@@ -10,14 +10,14 @@ from typing import Any
 
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.outcome import Warned
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
+from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.kinds.sampling import BUDGET_S, StackSampler
-from kernelwright.judge.reference.check import Check
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.sandbox.outputs import Claim
 from kernelwright.judge.sandbox.runner import Call, Runner
 from kernelwright.judge.timing.rounds import Untimed
 from kernelwright.judge.timing.stopwatch import CallPurpose, Stopwatch
+from kernelwright.judge.verify.verification import Verification
 
 
 class FreshInputs:
@@ -43,7 +43,7 @@ class RoundChecks:
     def __init__(
         self,
         stopwatch: Stopwatch,
-        check: Check,
+        check: Verification,
         draws: list[Draw],
         fresh: FreshInputs,
         sampler: StackSampler | None = None,

@@ -14,9 +14,10 @@ import torch
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.core.outcome import ReasonCode
+from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.devices.roofline import MARGIN, peak_bytes_per_s, surely_ns
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
+from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox import layout
@@ -140,7 +141,7 @@ def least_bytes(oracle: Oracle) -> int:
 
 def _slopes(oracle: Oracle, arguments: list[Any]) -> tuple[torch.Tensor | None, ...]:
     """The derivative of the result, in units of its own scale, by each number of the inputs."""
-    module = copied(oracle.modules[TASK]).double()
+    module = copied(oracle.forward.modules[USUAL]).double()
     leaves: list[torch.Tensor] = []
 
     def leaf(t: torch.Tensor) -> torch.Tensor:
@@ -152,7 +153,7 @@ def _slopes(oracle: Oracle, arguments: list[Any]) -> tuple[torch.Tensor | None, 
     with torch.enable_grad():
         given = map_tensors(leaf, arguments)
         held = layout.leaves(given)
-        results = [*flatten(module(*given)), *layout.those(held, oracle.changed)]
+        results = [*flatten(module(*given)), *layout.those(held, oracle.profile.results.changed)]
         outputs = [t for t in results if t.requires_grad]
     draw = torch.Generator().manual_seed(1)
     weights = [

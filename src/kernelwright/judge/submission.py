@@ -21,8 +21,8 @@ from kernelwright.core.evaluation import (
 )
 from kernelwright.core.outcome import Reason, Status, Warned
 from kernelwright.judge import JUDGE_VERSION
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS, TASK
 from kernelwright.judge.kinds.sampling import StackSampler
+from kernelwright.judge.perturb.weight_sets import AS_MADE, USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.sandbox.layout import is_expanded
 from kernelwright.judge.sandbox.outputs import ResultForm
@@ -152,27 +152,29 @@ def build(
     program = Program(
         source,
         entry,
-        pickle.dumps(oracle.initial),
-        oracle.weight_seed,
+        pickle.dumps(oracle.forward.initial),
+        oracle.forward.weight_seed,
         setup,
         spare=_constant_buffers(oracle),
         may_expand=any(map(is_expanded, oracle.example)),
-        entries=oracle.entries,
+        entries=oracle.profile.results.entries,
     )
     runner.form = ResultForm(
         runner.like,
-        nesting=oracle.nesting,
-        n_entries=len(oracle.entries),
-        changed=tuple(oracle.changed),
-        keeps_arguments=any(oracle.returned) or any(oracle.changed),
+        nesting=oracle.profile.results.nesting,
+        n_entries=len(oracle.profile.results.entries),
+        changed=tuple(oracle.profile.results.changed),
+        keeps_arguments=any(oracle.profile.results.returned) or any(oracle.profile.results.changed),
     )
-    runner.build(program, oracle.state(TASK), oracle.first_arguments, limit_s=BUILD_LIMIT_S)
+    runner.build(program, oracle.state(USUAL), oracle.first_arguments, limit_s=BUILD_LIMIT_S)
 
 
 def _constant_buffers(oracle: Oracle) -> tuple[str, ...]:
     """The buffers that no drawing of weights changes: a module may make such tables itself."""
-    buffers = {name for name, _ in oracle.modules[TASK].named_buffers(remove_duplicate=False)}
-    own, others = oracle.state(TASK), oracle.state(OWN_WEIGHTS)
+    buffers = {
+        name for name, _ in oracle.forward.modules[USUAL].named_buffers(remove_duplicate=False)
+    }
+    own, others = oracle.state(USUAL), oracle.state(AS_MADE)
     return tuple(n for n in own if n in buffers and torch.equal(own[n], others[n]))
 
 

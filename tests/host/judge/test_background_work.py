@@ -8,7 +8,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, examiner
+from kernelwright.judge import Judge, pipeline
 from kernelwright.judge.devices.backend import CpuBackend
 from kernelwright.judge.timing import background_work, stopping_rule
 from kernelwright.judge.timing.background_work import FEWEST, BackgroundWorkDetector
@@ -74,7 +74,7 @@ def test_a_candidate_whose_work_is_done_when_the_inputs_come_is_refused(judge, b
 
 def test_where_the_library_is_slowed_down_there_is_no_verdict(judge, busy, monkeypatch):
     monkeypatch.setattr(background_work, "SLOWER", 0.0)
-    monkeypatch.setattr(examiner, "MOST_DISTURBED", 0)  # see below
+    monkeypatch.setattr(pipeline, "MOST_DISTURBED", 0)  # see below
     busy(lambda is_written: True)
     verdict = judge.evaluate(candidate(3))
     assert verdict.status is Status.INFRA_ERROR and "works for another" in verdict.why

@@ -5,13 +5,13 @@ from tests.host.relu_task import TASK
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, examiner
-from kernelwright.judge.reference.check import Check
+from kernelwright.judge import Judge, pipeline
 from kernelwright.judge.timing.stopwatch import Stopwatch
+from kernelwright.judge.verify.verification import Verification
 
 
 def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, fork_server):
-    compare, call = examiner.compare, Stopwatch.call
+    compare, call = pipeline.compare, Stopwatch.call
     called, in_rounds = [], []
 
     def compared(*arguments, **options):
@@ -28,9 +28,9 @@ def test_every_round_calls_every_module_once_whatever_it_is_for(monkeypatch, for
     with Judge(
         Task("relu", "builtin", TASK), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
-        monkeypatch.setattr(examiner, "compare", compared)
+        monkeypatch.setattr(pipeline, "compare", compared)
         monkeypatch.setattr(Stopwatch, "call", noted)
-        monkeypatch.setattr(Check, "recheck_rest", recheck_rest)
+        monkeypatch.setattr(Verification, "recheck_rest", recheck_rest)
         verdict = judge.evaluate(Candidate(f"{TASK}\nModelNew = Model\n", "torch"))
     assert verdict.passed, verdict.why
     n = len(verdict.timing.samples_ns)

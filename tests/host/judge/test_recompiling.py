@@ -6,7 +6,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, examiner
+from kernelwright.judge import Judge, pipeline
 from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.timing.stopwatch import RunnerFailed
@@ -47,7 +47,7 @@ def quick(monkeypatch):
 @pytest.fixture
 def stuck(monkeypatch):
     """Let compile give no answer in time when it is first timed beside a candidate."""
-    compare, failed = examiner.compare, []
+    compare, failed = pipeline.compare, []
 
     def fail_first(stopwatch, contest, *arguments, **options):
         if not failed:
@@ -56,7 +56,7 @@ def stuck(monkeypatch):
             raise RunnerFailed("compile", why)
         return compare(stopwatch, contest, *arguments, **options)
 
-    monkeypatch.setattr(examiner, "compare", fail_first)
+    monkeypatch.setattr(pipeline, "compare", fail_first)
     return failed
 
 

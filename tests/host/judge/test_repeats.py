@@ -9,7 +9,7 @@ from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.reference import check
+from kernelwright.judge.verify import verification
 
 TASK = Task(
     "mean",
@@ -54,7 +54,7 @@ class ModelNew(nn.Module):
 @pytest.fixture(autouse=True)
 def enough_time(monkeypatch):
     """For all repeats, however busy the machine."""
-    monkeypatch.setattr(check, "REPEATS_S", 60.0)
+    monkeypatch.setattr(verification, "REPEATS_S", 60.0)
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,6 @@ def test_the_result_of_the_call_before_does_not_pass_for_the_present_one(judge):
 
 def test_however_slow_the_machine_both_inputs_come_again(judge, monkeypatch):
     """Whoever relies on its last result passed where the first of the calls took too long."""
-    monkeypatch.setattr(check, "REPEATS_S", 0.0)
+    monkeypatch.setattr(verification, "REPEATS_S", 0.0)
     evaluation = judge.evaluate(Candidate(LEFT_IN_MEMORY, "torch"), timed=False)
     assert evaluation.status is Status.WRONG_VALUES

@@ -5,13 +5,14 @@ from tests.host.relu_task import TASK
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, examiner
+from kernelwright.judge import Judge
+from kernelwright.judge.verify import run_checks
 
 
 def test_a_warning_names_the_checks_that_a_slow_reference_leaves_no_time_for(
     monkeypatch, fork_server
 ):
-    monkeypatch.setattr(examiner, "ORACLE_BUDGET_S", 0.0)
+    monkeypatch.setattr(run_checks, "ORACLE_BUDGET_S", 0.0)
     with Judge(
         Task("relu", "builtin", TASK), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:

@@ -14,7 +14,7 @@ from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
-from kernelwright.judge.examiner import Examiner
+from kernelwright.judge.pipeline import Pipeline
 
 REFERENCE = """
 import torch
@@ -123,7 +123,7 @@ def test_a_fault_of_the_judge_s_own_costs_one_candidate(judge, monkeypatch):
         raise OverflowError("int too large \ud800")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Examiner, "examine", fail)
+        broken.setattr(Pipeline, "_check_and_time", fail)
         found = judge.evaluate(candidate("return self.right(x)"), timed=False)
     assert found.status is Status.INFRA_ERROR
     assert found.reasons == (

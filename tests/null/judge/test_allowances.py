@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernelwright.judge.numerics.allowances import conditioned, lie_on_borders, useful_part
-from kernelwright.judge.numerics.compare import Expected, compare, expect
+from kernelwright.judge.compare.allowances import conditioned, lie_on_borders, useful_part
+from kernelwright.judge.compare.outputs import Expected, compare, expect
 from kernelwright.judge.refusal import WrongValues
 
 
@@ -34,7 +34,7 @@ def test_what_moves_no_farther_when_inputs_do_is_no_ill_conditioning(n_columns):
     assert allowed_after(moved, further, wanted)[0] < 1e-5
 
 
-def test_the_root_of_what_is_nought_is_no_jump():
+def test_the_root_of_what_is_zero_is_no_jump():
     exact = torch.rand(64, 64, dtype=torch.float64)
     wanted = expected(exact.float(), exact)
     assert allowed_after(exact + 1e-4, exact + 8e-4, wanted) > wanted.allowed
@@ -77,7 +77,7 @@ def test_as_many_numbers_may_be_far_off_as_move_with_the_inputs_last_digits():
 
 
 def test_what_is_nothing_but_rounding_hides_no_other_output():
-    """As the mean of what has been normalised: float64 has another noise in place of nought."""
+    """As the mean of what has been normalised: float64 has another noise in place of zero."""
     x = torch.rand(64, 64, dtype=torch.float64) + 0.5
     noise, chosen = torch.rand(64, dtype=torch.float64) * 1e-8, x.argmax(-1)
     own, exact = [x.float(), noise.float(), chosen], [x, noise * 1e-8, chosen]

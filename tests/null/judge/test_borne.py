@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-from kernelwright.judge.inputs.admissible import MOST_TRIES, choose, mixed
+from kernelwright.judge.perturb.admissible import MOST_TRIES, choose, mixed
 
 
 def _given(n: int) -> list[torch.Tensor]:

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from kernelwright.judge.inputs.buffers import with_other_buffers
-from kernelwright.judge.inputs.weights import randomised
+from kernelwright.judge.perturb.buffers import with_other_buffers
+from kernelwright.judge.perturb.weights import randomised
 
 X = torch.randn(8, 64)
 
@@ -18,17 +18,17 @@ def changed(buffer, run=lambda one: one(X)):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
-def test_tables_of_ones_get_other_numbers_and_noughts(dtype):
+def test_tables_of_ones_get_other_numbers_and_zeros(dtype):
     found = changed(torch.ones(64, 32, dtype=dtype)).real
     assert 0.05 < float((found == 0).float().mean()) < 0.2 and bool((found != 1).all())
 
 
-def test_tables_of_noughts_get_other_numbers_and_ones():
+def test_tables_of_zeros_get_other_numbers_and_ones():
     found = changed(torch.zeros(4, 64, 64))
     assert 0.05 < float((found == 1).float().mean()) < 0.2 and bool((found != 0).all())
 
 
-def test_what_divides_gets_no_noughts():
+def test_what_divides_gets_no_zeros():
     found = changed(torch.ones(64, 32), lambda one: one(X) @ (1 / one.buffer))
     assert bool((found != 0).all() and (found != 1).all())
 

@@ -11,17 +11,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright.judge.numerics.compare import Expected, are_near, compare, expect
-from kernelwright.judge.numerics.growth import floor_error, summation_growth
-from kernelwright.judge.numerics.measures import (
+from kernelwright.judge.compare.growth import floor_error, summation_growth
+from kernelwright.judge.compare.measures import (
     are_alike,
     as_real,
     error_of,
     largest_size,
     row_scale,
 )
-from kernelwright.judge.numerics.specials import require_specials
-from kernelwright.judge.numerics.whole import compare_exactly
+from kernelwright.judge.compare.outputs import Expected, are_near, compare, expect
+from kernelwright.judge.compare.specials import require_specials
+from kernelwright.judge.compare.whole import compare_exactly
 from kernelwright.judge.reference.nudges import jumps, loose_places
 from kernelwright.judge.refusal import WrongValues
 

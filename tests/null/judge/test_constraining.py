@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.inputs.draws import OWN_WEIGHTS
+from kernelwright.judge.perturb.weight_sets import AS_MADE
 from kernelwright.judge.reference.constraining import constrainable
 from kernelwright.judge.reference.oracle import Oracle
 
@@ -40,14 +40,14 @@ WRITING = {
 @pytest.mark.parametrize("text", WRITING.values(), ids=WRITING)
 def test_what_a_reference_does_to_its_weights_is_done_to_a_copy(text):
     oracle = Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0)
-    assert oracle.constrains
-    own = oracle.reference.build(oracle.weight_seed).state_dict()
-    assert all(torch.equal(oracle.state(OWN_WEIGHTS)[name], own[name]) for name in own)
-    for weights in oracle.modules:
+    assert oracle.profile.work.writes_weights
+    own = oracle.forward.reference.build(oracle.forward.weight_seed).state_dict()
+    assert all(torch.equal(oracle.state(AS_MADE)[name], own[name]) for name in own)
+    for weights in oracle.forward.modules:
         before = {name: t.clone() for name, t in oracle.state(weights).items()}
-        found = oracle.run(oracle.first_arguments, weights)
+        found = oracle.forward.run(oracle.first_arguments, weights)
         assert all(torch.equal(oracle.state(weights)[name], before[name]) for name in own)
-        assert all(map(torch.equal, found, oracle.run(oracle.first_arguments, weights)))
+        assert all(map(torch.equal, found, oracle.forward.run(oracle.first_arguments, weights)))
 
 
 def test_statistics_of_a_batch_norm_are_no_constraint():
@@ -58,4 +58,4 @@ def test_statistics_of_a_batch_norm_are_no_constraint():
 
 def test_who_only_reads_or_fills_a_tensor_of_his_own_constrains_nothing():
     text = "x = torch.zeros_like(x).copy_(x) + self.weight.clamp(-1, 1).sum()"
-    assert not Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0).constrains
+    assert not Oracle(Task("t", "builtin", TASK.format(text)), "cpu", 0).profile.work.writes_weights

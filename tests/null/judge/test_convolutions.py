@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.numerics.compare import expect
-from kernelwright.judge.reference import oracle
+from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.reference import study
 from kernelwright.judge.reference.convolutions import (
     RoundedConvolutions,
     as_rounded,
     may_be_rounded,
 )
+from kernelwright.judge.reference.oracle import Oracle
 
 MODULES = {
     "conv1d": (torch.nn.Conv1d(4, 6, 3, padding=1), (2, 4, 20)),
@@ -79,9 +80,9 @@ def get_init_inputs():
 
 @pytest.mark.parametrize("is_allowed", [False, True])
 def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
-    monkeypatch.setattr(oracle, "may_be_rounded", lambda device: is_allowed)
-    reference = oracle.Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
-    expected = reference.expected(reference.first, reference.first_arguments)
+    monkeypatch.setattr(study, "may_be_rounded", lambda device: is_allowed)
+    reference = Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
+    expected = reference.expectations.of(reference.first, reference.first_arguments)
     assert (expected.allowed[0] > 1e-4) == is_allowed
 
 

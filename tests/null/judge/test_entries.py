@@ -40,11 +40,11 @@ def test_tensors_put_into_a_list_are_results_and_every_call_has_its_own_list(
     forward, given, entries
 ):
     oracle = Oracle(Task("puts", "test", TASK.format(forward, given)), "cpu", 1)
-    assert oracle.entries == entries
+    assert oracle.profile.results.entries == entries
     arguments = oracle.first_arguments
     before = [t.clone() for t in leaves(arguments)]
-    first, second = oracle.run(arguments), oracle.run(arguments)
-    assert len(first) == len(oracle.example) + sum(oracle.changed)
+    first, second = oracle.forward.run(arguments), oracle.forward.run(arguments)
+    assert len(first) == len(oracle.example) + sum(oracle.profile.results.changed)
     assert all(map(torch.equal, first, second))
     assert all(map(torch.equal, leaves(arguments), before))
 

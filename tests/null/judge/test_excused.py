@@ -6,33 +6,26 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tests.null.judge.stubs import oracle_like
 
 from kernelwright.core.outcome import ReasonCode
-from kernelwright.judge.inputs.distributions import RESAMPLED
-from kernelwright.judge.inputs.draws import TASK, Draw
-from kernelwright.judge.reference.check import Check
+from kernelwright.judge.checks import TASK, Draw
+from kernelwright.judge.checks.integers import RESAMPLED
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.verify.verification import Verification
 
 
-def check(*, is_fixed: bool = False) -> Check:
+def check(*, is_fixed: bool = False) -> Verification:
     """One whose task never changes its integers, or draws them anew."""
     expected = SimpleNamespace(exact=[torch.zeros(1)], warnings=())
-    oracle = SimpleNamespace(
-        kept_arguments=lambda _: [],
-        expected=lambda *_: expected,
-        fixed_integers=[is_fixed],
-        has_weights=False,
-        fixed=SimpleNamespace(text=lambda: ""),
-        others={},
-        asked=frozenset(),
-    )
-    return Check(oracle, None, 0)
+    oracle = oracle_like(expected=lambda *_: expected, fixed_integers=(is_fixed,))
+    return Verification(oracle, None, 0)
 
 
 @pytest.mark.parametrize(
     "code", [ReasonCode.OUTPUT_SHAPE, ReasonCode.OUTPUT_DTYPE, ReasonCode.RAISED]
 )
-def test_a_result_of_another_shape_is_excused_where_another_value_is(code):
+def test_a_wrong_shape_is_a_warning_where_a_wrong_value_is(code):
     def turn(*_, take):
         raise Refused(code, "the output has shape [3] instead of [4]")
 

@@ -2,16 +2,14 @@
 
 import pytest
 import torch
+from tests.null.judge.perturbing import perturbed, transform
 from torch.nn.functional import binary_cross_entropy
 
-from kernelwright.judge.inputs.distributions import transform
-from kernelwright.judge.inputs.draws import Draw
-from kernelwright.judge.inputs.extremes import BETWEEN, ENDS, N_OUTLIERS, OUTLIERS
-from kernelwright.judge.inputs.varied import Variation
-from kernelwright.judge.numerics.measures import all_finite
+from kernelwright.judge.compare.measures import all_finite
+from kernelwright.judge.perturb.values import N_OUTLIERS
 
 
-def test_outliers_of_bfloat16_weigh_as_much_as_all_else():
+def test_outliers_in_bfloat16_are_half_of_the_sum():
     x = torch.randn(512, 1024)
     for dtype, least in ((torch.bfloat16, 0.3), (torch.float32, 0.0)):
         (changed,) = transform([x.to(dtype)], "outliers", 8)
@@ -26,7 +24,7 @@ def test_outliers_are_few_and_large():
     assert float(y.min()) < -100 and float(y.max()) > 100
 
 
-def test_some_outliers_meet_in_a_row_and_others_stand_alone():
+def test_some_outliers_share_a_row_and_others_do_not():
     (y,) = transform([torch.rand(512, 512)], "outliers", 2)
     assert sorted(int(n) for n in (y.abs() > 1).sum(1) if n) == [1, 1, 1, 1, 4]
 
@@ -43,27 +41,29 @@ def test_arguments_take_turns_at_huge_outliers():
         assert sizes.pop(turn) > 100 and all(18 > size > 8 for size in sizes)
 
 
-def test_ends_are_the_whole_numbers_next_to_a_range():
+def test_ends_are_the_integers_next_to_the_range():
     x = 0.98 * torch.rand(64, 64) + 0.01
-    (y,) = transform([x], ENDS, 7)
+    (y,) = transform([x], "ends_of_range", 7)
     assert 1 <= int((y == 0).sum()) <= 2 and 1 <= int((y == 1).sum()) <= 2
     assert int((x != y).sum()) <= 2 * N_OUTLIERS and bool(((y >= 0) & (y <= 1)).all())
 
 
-def test_ends_come_where_the_reference_takes_them_and_nothing_beyond():
+def test_ends_replace_outliers_if_the_reference_accepts_nothing_beyond_them():
     def varied(run):
         def told(given):
             return [run(*given)]
 
-        variation = Variation(lambda changed, own: all_finite(told(changed)), told)
-        return variation.varied([torch.rand(64, 64)], Draw(OUTLIERS, 7), [])[0]
+        def accepts(changed, own):
+            return all_finite(told(changed))
+
+        return perturbed([torch.rand(64, 64)], "outliers", 7, accepts=accepts, run=told)[0]
 
     assert bool((varied(torch.asin) == 1).any())
     assert not bool((varied(torch.special.ndtri) == 1).any())
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_borne_is_no_luck(seed):
+def test_whether_outliers_are_accepted_does_not_depend_on_luck(seed):
     """Of eight sizes up to 1.1 times a range's end all may lie below it: then no end ever came."""
 
     def told(given):
@@ -74,13 +74,13 @@ def test_what_is_borne_is_no_luck(seed):
 
     draw = torch.Generator().manual_seed(seed)
     own = [torch.rand(64, 64, generator=draw) for _ in range(2)]
-    varied = Variation(bears, told).varied(own, Draw(OUTLIERS, 2 * seed), [False] * 2)
+    varied = perturbed(own, "outliers", 2 * seed, accepts=bears, run=told)
     assert all(bool((x == 0).any()) and bool((x == 1).any()) for x in varied)
 
 
-def test_between_puts_few_numbers_anywhere_in_the_range():
+def test_replacements_of_outliers_lie_anywhere_in_the_range():
     x = torch.randint(0, 3, (64, 64)).float()
-    (y,) = transform([x], BETWEEN, 7)
+    (y,) = transform([x], "within_range", 7)
     assert 4 <= int((y != y.round()).sum()) <= N_OUTLIERS and 0 <= float(y.min()) <= 2
 
 

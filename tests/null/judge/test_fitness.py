@@ -65,12 +65,12 @@ def test_what_has_no_numbers_is_told_of_the_task():
         require_known_types([torch.rand(3), torch.rand(3, device="meta")])
 
 
-def test_noughts_that_are_rounded_say_nothing():
+def test_zeros_that_are_rounded_say_nothing():
     own, exact = torch.randn(8) * 1e-7, torch.randn(8).double() * 1e-16
     found, warnings = without_noise([own, own], [exact, own.double()])
     assert not found[0].any() and torch.equal(found[1], own.double())
     (warned,) = warnings
-    assert warned.detail == "degenerate task: output 0 is nought but for rounding"
+    assert warned.detail == "degenerate task: output 0 is zero but for rounding"
 
 
 KEEPS = """
@@ -157,7 +157,7 @@ def get_init_inputs():
 
 @pytest.mark.parametrize("secret", range(4))
 def test_an_answer_of_yes_or_no_is_not_taken_for_always_the_same(secret):
-    assert not Oracle(Task("sign", "test", SIGN), "cpu", secret).warnings
+    assert not Oracle(Task("sign", "test", SIGN), "cpu", secret).profile.warnings
 
 
 STATEFUL = """
@@ -196,7 +196,7 @@ def test_results_that_hang_on_how_often_a_module_was_called_are_told_of_the_task
 def test_a_reference_that_looks_at_bits_has_its_own_float32_in_float64():
     body = "nn.Identity()\n        self.forward = lambda x: x.float().view(torch.int32) ^ 1"
     oracle = Oracle(Task("bits", "test", STATEFUL.format(layer=body)), "cpu", 3)
-    expected = oracle.expected(oracle.first, oracle.first_arguments)
+    expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
     assert expected.warnings == () and torch.equal(expected.exact[0], expected.own[0])
 
 
@@ -243,20 +243,20 @@ def get_init_inputs():
 def test_an_argument_that_is_written_to_is_a_result_where_no_number_changed_too(line):
     task = Task("writes", "test", WRITES.format(f"{line}; return state + x"))
     oracle = Oracle(task, "cpu", 1)
-    assert oracle.changed == [True, False]
+    assert oracle.profile.results.changed == [True, False]
     state, x = torch.full((64,), 300.0), torch.zeros(64)
-    assert len(oracle.run([state, x])) == 2 and bool((state == 300).all())
+    assert len(oracle.forward.run([state, x])) == 2 and bool((state == 300).all())
 
 
 def test_a_reference_that_only_writes_hangs_on_its_inputs_all_the_same():
     task = Task("writes", "test", WRITES.format("state.sub_(x, alpha=0.1)"))
-    assert Oracle(task, "cpu", 1).warnings == []
+    assert Oracle(task, "cpu", 1).profile.warnings == ()
 
 
 def test_results_in_weights_and_arguments_are_overwritten_by_the_judge_itself():
     forward = "return x[:2], self.kept, x + self.kept, self.norm.weight[1:]"
     oracle = Oracle(Task("lends", "test", KEEPS.format(forward)), "cpu", 1)
-    assert oracle.ours == [True, True, False, True]
+    assert oracle.profile.results.ours == [True, True, False, True]
 
 
 def test_a_sparse_buffer_is_told_of_and_not_the_inputs():

@@ -17,7 +17,7 @@ def poisoned():
 
 @pytest.mark.parametrize("size", [1000, 1 << 24])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_new_memory_holds_large_numbers_that_nought_makes_nought(poisoned, dtype, size):
+def test_new_memory_holds_large_numbers_that_zero_makes_zero(poisoned, dtype, size):
     new = torch.empty(size, dtype=dtype)
     assert new.min() > 1e4
     assert (new * 0).eq(0).all()

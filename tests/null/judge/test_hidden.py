@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from kernelwright.judge.inputs.distributions import finite_as_usual
-from kernelwright.judge.inputs.signs import find_signs
-from kernelwright.judge.numerics.hidden import with_hidden
+from kernelwright.judge.compare.hidden import with_hidden
+from kernelwright.judge.perturb.signs import find_signs
+from kernelwright.judge.reference.expectations import is_finite_as_usual
 
 HIDING = {
     "the largest": lambda x: x.log().argmax(-1),
@@ -38,7 +38,7 @@ def test_what_is_hidden_is_one_result_more_and_belongs_to_a_sign(run):
 
     found, usual = given([BOTH]), given([BOTH.abs().clamp(max=2)])
     assert len(found) == 2 and bool(found[1].isnan().any()) and len(usual) == 1
-    assert not finite_as_usual(found, lambda: usual) and finite_as_usual(usual, lambda: usual)
+    assert not is_finite_as_usual(found, lambda: usual) and is_finite_as_usual(usual, lambda: usual)
     assert find_signs([BOTH.abs().clamp(max=2)], given) == {(0, None): 1}
 
 

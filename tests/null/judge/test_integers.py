@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelwright.judge.inputs.fixed import same_integers
-from kernelwright.judge.inputs.integers import (
+from kernelwright.judge.perturb.fixed import same_integers
+from kernelwright.judge.perturb.integers import (
     ELSEWHERE,
     TWICE,
     can_skew,
@@ -22,7 +22,7 @@ def test_resampled_integers_are_some_of_the_old_ones():
     assert not torch.equal(x, y)
 
 
-def test_with_another_draw_numbers_come_as_often_as_they_are_drawn():
+def test_resampling_from_two_draws_keeps_frequencies():
     one, other = torch.randint(9, (2, 40)), torch.randint(9, (2, 40))
     (y,) = resample_integers([one], [False], 0, others=[other])
     most = torch.stack([one, other]).flatten().bincount(minlength=9)
@@ -30,7 +30,7 @@ def test_with_another_draw_numbers_come_as_often_as_they_are_drawn():
     assert bool((y != one).any()) and y.shape == one.shape
 
 
-def test_of_integers_that_never_change_and_others_the_first_are_resampled():
+def test_only_fixed_integers_are_resampled_if_there_are_some():
     edges, drawn = torch.randint(9, (2, 40)), torch.randint(9, (40,))
     told = same_integers([edges, drawn], [edges.clone(), drawn + 1])
     assert told == [True, False]
@@ -54,7 +54,7 @@ def test_a_few_offsets_stay_in_order_between_their_ends(offsets):
     assert any(not torch.equal(y, x) for y in found)
 
 
-def test_the_longest_stretch_is_no_longer_than_the_integer_that_tells_of_it():
+def test_steps_between_offsets_stay_within_a_python_integer_that_bounds_them():
     even, uneven = torch.arange(0, 65, 16), torch.tensor([0, 5, 16, 48, 64])
 
     def others(x, longest):
@@ -70,20 +70,20 @@ def test_the_longest_stretch_is_no_longer_than_the_integer_that_tells_of_it():
     assert int(places.max()) > 16  # one bounds nothing
 
 
-def test_lengths_the_longest_first_stay_so_and_become_others():
+def test_descending_lengths_change_and_stay_descending():
     x = torch.tensor([40, 31, 17, 5, 2])
     (y,) = resample_integers([x], [True], 7)
     assert not torch.equal(x, y) and torch.equal(y.diff().sort().values, x.diff().sort().values)
 
 
-def test_offsets_that_come_once_keep_their_ends_and_get_other_places_between():
+def test_distinct_offsets_change_between_fixed_ends():
     x = torch.tensor([0, 3, 50, 120, 121, 300, 333, 512, 1024])
     (y,) = resample_integers([x], [True], 7)
     assert not torch.equal(x, y) and torch.equal(y[[0, -1]], x[[0, -1]])
     assert torch.equal(y.diff().sort().values, x.diff().sort().values)
 
 
-def test_equal_steps_part_ways():
+def test_equal_steps_become_unequal():
     """Sequences of one length get others, as long together; positions are farther apart."""
     offsets, positions = torch.arange(0, 513, 32), torch.arange(64)[None].expand(4, 64)
     y, z = resample_integers([offsets, positions], [True, True], 7)
@@ -92,7 +92,7 @@ def test_equal_steps_part_ways():
     assert z.stride() == positions.stride() and set(z.diff().unique().tolist()) == {1, 2}
 
 
-def test_positions_that_have_no_place_for_larger_steps_change_places_or_come_twice():
+def test_positions_that_fill_a_table_are_shuffled_or_repeated():
     positions, offsets = torch.arange(64)[None].repeat(4, 1), torch.arange(0, 513, 32)
     moved, gaps = resample_integers([positions, offsets], [True, True], 7, ELSEWHERE)
     assert not bool((moved == positions).any()) and torch.equal(moved.sort().values, positions)
@@ -102,7 +102,7 @@ def test_positions_that_have_no_place_for_larger_steps_change_places_or_come_twi
     assert bool((twice.diff() == 0).any())
 
 
-def test_rows_in_order_that_share_no_number_exchange_theirs():
+def test_sorted_rows_without_common_numbers_exchange_numbers():
     pages = torch.arange(256).view(16, 16)
     (y,) = resample_integers([pages], [True], 7)
     assert bool((y.diff() > 0).all()) and torch.equal(y.flatten().sort().values, pages.flatten())
@@ -110,12 +110,12 @@ def test_rows_in_order_that_share_no_number_exchange_theirs():
 
 
 @pytest.mark.parametrize("hides", [True, False])
-def test_a_mask_that_is_one_of_two_gets_some_of_the_other(hides):
+def test_some_numbers_of_a_constant_mask_are_flipped(hides):
     (mask,) = resample_integers([torch.full((64, 64), hides)], [True], 7)
     assert 0.02 < float((mask != hides).float().mean()) < 0.2
 
 
-def test_lengths_that_are_all_the_longest_get_shorter_and_what_is_ignored_stays():
+def test_equal_lengths_get_shorter_and_negative_numbers_stay():
     lengths, ignored = torch.full((64,), 9, dtype=torch.int32), torch.full((64,), -100)
     found, same = resample_integers([lengths, ignored], [True, True], 7)
     assert found.dtype == torch.int32 and set(found.tolist()) == {5, 6, 7, 8, 9}
@@ -123,7 +123,7 @@ def test_lengths_that_are_all_the_longest_get_shorter_and_what_is_ignored_stays(
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_of_whole_numbers_that_are_all_one_or_nought_some_turn_round(value):
+def test_some_numbers_of_a_constant_integer_mask_are_flipped(value):
     (found,) = resample_integers([torch.full((64, 64), value)], [True], 7)
     assert found.dtype == torch.int64 and set(found.flatten().tolist()) == {0, 1}
     assert 0.02 < float((found != value).float().mean()) < 0.2
@@ -131,7 +131,7 @@ def test_of_whole_numbers_that_are_all_one_or_nought_some_turn_round(value):
     assert int(single) == 1 - value
 
 
-def test_a_whole_number_that_never_changes_is_varied_as_lengths_are():
+def test_a_fixed_single_integer_is_varied_like_lengths():
     given = [torch.tensor(1024), torch.tensor([7])]
     told = same_integers(given, given)
     one, other = resample_integers(given, told, 7)
@@ -139,7 +139,7 @@ def test_a_whole_number_that_never_changes_is_varied_as_lengths_are():
     assert 4 <= int(other) <= 7
 
 
-def test_skewed_integers_are_their_own_and_one_is_in_half_of_the_places():
+def test_one_of_the_skewed_integers_is_in_half_of_the_places():
     experts, order, places = torch.arange(8).repeat(64), torch.randperm(64), torch.arange(9)
     found, *same = skew_integers([experts, order, places, 3], 7)
     counts = found.bincount(minlength=8)
@@ -148,7 +148,7 @@ def test_skewed_integers_are_their_own_and_one_is_in_half_of_the_places():
     assert can_skew(experts) and not can_skew(order) and not can_skew(places)
 
 
-def test_some_of_skewed_integers_come_nowhere():
+def test_some_of_the_skewed_integers_are_absent():
     few, many = torch.arange(8).repeat(64), torch.randint(100, (8, 1024))
     for seed in range(8):
         both = skew_integers([few, many], seed, are_some_absent=True)
@@ -156,7 +156,7 @@ def test_some_of_skewed_integers_come_nowhere():
         assert all(x.flatten().bincount().max() / x.numel() > 0.4 for x in both)
 
 
-def test_of_the_lines_of_skewed_tuples_others_come_nowhere():
+def test_each_line_of_skewed_tuples_lacks_other_numbers():
     edges = torch.randint(100, (2, 4096))
     (found,) = skew_integers([edges], 0, are_some_absent=True)
     missing = [set(range(100)) - set(line.tolist()) for line in found]
@@ -171,7 +171,7 @@ def test_a_skewed_batch_of_graphs_stays_in_order_between_its_ends():
 
 
 @pytest.mark.parametrize("share", [0.03, 0.9])
-def test_what_is_rare_in_a_mask_is_in_half_of_it(share):
+def test_the_rarer_number_of_a_skewed_mask_is_in_half_of_it(share):
     mask = torch.rand(64, 256) < share
     for given in (mask, mask.long()):
         (found,) = skew_integers([given], 7)
@@ -199,21 +199,21 @@ def test_masks_that_have_a_form_are_not_skewed(mask):
 @pytest.mark.parametrize(
     "change", [skew_integers, lambda own, seed: resample_integers(own, [True], seed)]
 )
-def test_lists_of_the_chosen_name_nobody_twice(change):
+def test_rows_of_distinct_numbers_stay_distinct(change):
     chosen = torch.rand(256, 16).argsort(-1)[:, :4]
     (found,) = change([chosen], 7)
     assert not torch.equal(found, chosen)
     assert bool((found.sort(-1).values.diff() > 0).all())
 
 
-def test_a_skewed_list_names_one_in_half_of_the_rows():
+def test_skewed_rows_of_distinct_numbers_have_one_number_in_half_of_the_rows():
     chosen = torch.rand(256, 16).argsort(-1)[:, :4]
     (found,) = skew_integers([chosen], 7)
     assert max((found == n).any(-1).double().mean() for n in range(16)) > 0.5
 
 
 @pytest.mark.parametrize("is_turned", [False, True])
-def test_edges_come_once_and_in_the_order_of_their_sources(is_turned):
+def test_edges_stay_unique_and_sorted_by_source(is_turned):
     edges = (torch.rand(50, 50) < 0.4).nonzero()
     edges = edges.mT.contiguous() if is_turned else edges
     for found in (*skew_integers([edges], 7), *resample_integers([edges], [True], 7)):
@@ -224,7 +224,7 @@ def test_edges_come_once_and_in_the_order_of_their_sources(is_turned):
 
 
 @pytest.mark.parametrize("is_skewed", [True, False])
-def test_what_begins_still_ends_later(is_skewed):
+def test_starts_stay_before_ends(is_skewed):
     begins = torch.randint(0, 50, (64,))
     own = [begins, begins + torch.randint(1, 50, (64,))]
     for seed in range(8):
@@ -232,7 +232,7 @@ def test_what_begins_still_ends_later(is_skewed):
         assert bool((found[0] <= found[1]).all()) and not torch.equal(found[0], begins)
 
 
-def test_spans_in_a_table_end_after_they_begin():
+def test_spans_in_a_table_end_after_they_start():
     begins = torch.randint(0, 50, (64,))
     spans = torch.stack([begins, begins + torch.randint(1, 20, (64,))], 1)
     spans[0, 1] = spans[0, 0] + 1
@@ -241,7 +241,7 @@ def test_spans_in_a_table_end_after_they_begin():
         assert bool((found[:, 0] < found[:, 1]).all()) and not torch.equal(found, spans)
 
 
-def test_lists_in_order_name_nobody_twice():
+def test_sorted_rows_of_distinct_numbers_stay_distinct():
     chosen = torch.rand(64, 32).argsort(-1)[:, :8].sort(-1).values
     for seed in range(8):
         (found,) = skew_integers([chosen], seed)
@@ -266,7 +266,7 @@ def test_two_graphs_of_one_batch_stay_in_order_and_in_step():
         assert bool((one.diff() >= 0).all()) and bool((other.diff() >= 0).all())
 
 
-def test_three_that_follow_one_another_still_do():
+def test_three_ordered_tensors_stay_ordered():
     first = torch.randint(0, 50, (64,))
     own = [first, first + torch.randint(1, 9, (64,)), first + torch.randint(10, 20, (64,))]
     for seed in range(8):
@@ -274,7 +274,7 @@ def test_three_that_follow_one_another_still_do():
         assert bool((a < b).all()) and bool((b < c).all())
 
 
-def test_a_class_is_no_other():
+def test_masks_that_exclude_each_other_still_do():
     kind = torch.randint(3, (64, 64))
     for found in (
         skew_integers([kind == 0, kind == 1], 7),

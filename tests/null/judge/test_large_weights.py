@@ -2,16 +2,20 @@
 
 import torch
 
-from kernelwright.judge.inputs.draws import LARGE_WEIGHTS, OWN_WEIGHTS, SMALL_WEIGHTS, TASK, TOUCHED
-from kernelwright.judge.inputs.large_weights import (
+from kernelwright.judge.perturb.weight_sets import (
+    AS_MADE,
     FACTORS,
+    LARGE,
+    SMALL,
+    TOUCHED,
+    USUAL,
     enlarge_weights,
     enlarged,
     sets_of_weights,
     touched,
     with_small_numbers,
 )
-from kernelwright.judge.inputs.weights import randomised
+from kernelwright.judge.perturb.weights import randomised
 
 X = torch.randn(8, 64)
 MOVED = X * (1 + 1e-6 * torch.randn(8, 64))
@@ -19,7 +23,7 @@ MOVED = X * (1 + 1e-6 * torch.randn(8, 64))
 
 def large(module, run):
     twin = enlarged(module, 3, lambda one: run(one, X), lambda one: run(one, MOVED))
-    return twin.get(LARGE_WEIGHTS)
+    return twin.get(LARGE)
 
 
 def growth(module, twin):
@@ -31,7 +35,7 @@ def growth(module, twin):
     }
 
 
-def test_a_norm_hides_no_logit_from_large_weights():
+def test_large_weights_enlarge_logits_behind_a_norm():
     module = torch.nn.Sequential(torch.nn.LayerNorm(64), torch.nn.Linear(64, 256))
     module = randomised(module, 7, lambda one: one(X))
     before, after = module(X).abs().max(), large(module, lambda one, x: one(x))(X).abs().max()
@@ -83,33 +87,33 @@ def test_weights_that_leave_rounding_alone_of_results_are_not_taken():
     assert twin is None or torch.equal(twin.weight, module.weight)
 
 
-def test_there_are_no_large_weights_where_there_are_none_or_no_room_is_left():
+def test_there_are_no_large_weights_without_weights_or_without_room():
     runs = [lambda one: one(X), lambda one: one(MOVED)]
     plain, layer = torch.nn.ReLU(), torch.nn.Linear(64, 64)
     assert sets_of_weights(plain, torch.nn.ReLU, 1, runs, lambda n: True).keys() == {
-        TASK,
-        OWN_WEIGHTS,
+        USUAL,
+        AS_MADE,
     }
     n_bytes = 4 * (64 * 64 + 64)
-    for room, more in ((2 * n_bytes, [TOUCHED, LARGE_WEIGHTS]), (n_bytes, [LARGE_WEIGHTS])):
+    for room, more in ((2 * n_bytes, [TOUCHED, LARGE]), (n_bytes, [LARGE])):
         has_room = room.__ge__
         named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, has_room)
-        assert list(named) == [TASK, OWN_WEIGHTS, *more]
+        assert list(named) == [USUAL, AS_MADE, *more]
     named = sets_of_weights(layer, lambda: torch.nn.Linear(64, 64), 1, runs, lambda n: False)
-    assert list(named) == [TASK, OWN_WEIGHTS]
+    assert list(named) == [USUAL, AS_MADE]
 
 
 def decays(twin, x):
     return x * torch.exp(-twin.decay * 300.0) * torch.exp(-twin.rates[0] * 300.0) * twin.shares[0]
 
 
-def test_numbers_of_one_sign_are_small_once_where_none_came_by_chance():
+def test_parameters_of_one_sign_get_small_numbers():
     module = torch.nn.Linear(64, 64)
     module.decay = torch.nn.Parameter(torch.tensor(0.5))
     module.rates = torch.nn.Parameter(torch.full((4,), 0.5))
     module.shares = torch.nn.Parameter(torch.rand(4) + 0.5)
     runs = [lambda one: decays(one, X), lambda one: decays(one, MOVED)]
-    found = with_small_numbers(module, module, *runs)[SMALL_WEIGHTS]
+    found = with_small_numbers(module, module, *runs)[SMALL]
     assert found.decay.item() == 1 / 32 and bool((found.rates == 1 / 32).all())
     assert torch.equal(found.shares, module.shares)
     assert torch.equal(found.weight, module.weight)
@@ -126,7 +130,7 @@ def test_few_numbers_of_each_parameter_are_touched():
     assert bool((grown["0.bias"] == 1).all()) and float(grown["1.weight"]) == 1
 
 
-def test_weights_that_the_reference_does_not_bear_are_not_touched():
+def test_touched_weights_need_the_references_acceptance():
     module = torch.nn.Linear(64, 64)
 
     def run(one):

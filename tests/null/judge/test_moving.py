@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from kernelwright.judge.numerics.compare import Expected, compare, expect
-from kernelwright.judge.numerics.growth import MOVED, summation_growth
+from kernelwright.judge.compare.growth import MOVED, summation_growth
+from kernelwright.judge.compare.outputs import Expected, compare, expect
 from kernelwright.judge.reference.observed import observe
 from kernelwright.judge.refusal import WrongValues
 

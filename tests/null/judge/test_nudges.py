@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.numerics.compare import FACTOR, expect
+from kernelwright.judge.compare.outputs import FACTOR, expect
 from kernelwright.judge.reference.nudges import (
     by_rounding,
     in_last_digits,
@@ -15,7 +15,7 @@ from kernelwright.judge.reference.nudges import (
 from kernelwright.judge.reference.widened import run_in_float64
 
 
-def test_two_inputs_part_ways():
+def test_two_equal_inputs_move_differently():
     """Moved alike they would leave their quotient, and a quantiser's borders, where they were."""
     generator = torch.Generator().manual_seed(0)
     scale = torch.rand(64, 64, generator=generator) + 0.5
@@ -77,7 +77,7 @@ def test_what_hides_does_not_tell_how_large_numbers_are():
     assert 0 < float(moved[:, :20].abs().max()) < 1e-5
 
 
-def test_what_is_exact_is_not_moved():
+def test_exact_tensors_do_not_move():
     """A task compares it with numbers, which it would no longer be equal to."""
     x, labels = torch.randn(64, 8), torch.randint(0, 10, (64, 8)).float()
     signs = torch.randint(0, 2, (64, 8)) * 2.0 - 1
@@ -147,7 +147,7 @@ def test_whole_numbers_hang_on_the_digits_that_they_are_computed_in(rounds):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_weights_are_moved_where_a_type_asked_for_by_name_is_another(dtype):
-    """They were not, and a determinant that is nought but for rounding was refused."""
+    """They were not, and a determinant that is zero but for rounding was refused."""
     layer = torch.nn.Linear(8, 8).to(dtype)
     _, change = in_last_digits([torch.rand(3)], torch.float32)
     moved = run_in_float64(layer, lambda twin: twin.weight.detach(), change=change)

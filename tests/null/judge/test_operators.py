@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kernelwright.judge.numerics.allowances import FURTHER, explained_by_rounding
-from kernelwright.judge.numerics.compare import FACTOR, compare, expect
-from kernelwright.judge.numerics.growth import MOVED, SUM_ULP, ULP32, summation_growth
-from kernelwright.judge.numerics.operators import Rounding
+from kernelwright.judge.compare.allowances import FURTHER, explained_by_rounding
+from kernelwright.judge.compare.growth import MOVED, SUM_ULP, ULP32, summation_growth
+from kernelwright.judge.compare.operators import Rounding
+from kernelwright.judge.compare.outputs import FACTOR, compare, expect
 from kernelwright.judge.refusal import WrongValues
 
 N_RUNS = 8

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from tests.null.judge.perturbing import NAMES, transform
 
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, transform
-from kernelwright.judge.inputs.fixed import Fixed, find_fixed, renew
-from kernelwright.judge.inputs.integers import resample_integers
-from kernelwright.judge.inputs.patterns import (
+from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
+from kernelwright.judge.perturb.integers import resample_integers
+from kernelwright.judge.perturb.patterns import (
     comes_in_pairs,
     comes_twice,
     has_unit_rows,
@@ -21,7 +21,7 @@ from kernelwright.judge.inputs.patterns import (
     sums_to_one,
 )
 
-torch.manual_seed(0)  # of few numbers the mean may be next to nought, and to centre them nothing
+torch.manual_seed(0)  # of few numbers the mean may be next to zero, and to centre them nothing
 
 
 def symmetric(*shape):
@@ -45,7 +45,6 @@ PATTERNS = {
     "few sorted pairs": (torch.randn(5, 2).sort(-1).values, in_order),
     "one small covariance": (symmetric(5, 5), is_symmetric),
     "one small triangle": (torch.randn(4, 4).tril(), is_lower),
-    "a small triangle whose rows rise": ((torch.rand(4, 4) + torch.arange(4)).triu(), is_upper),
     "four borders": (torch.tensor([-1.0, 0.0, 0.5, 1.0]), in_order),
     "transposed in memory": (torch.randn(20, 10).triu().mT, is_lower),
 }
@@ -61,7 +60,7 @@ NONE = {
 }
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("x", "holds"), PATTERNS.values(), ids=PATTERNS)
 def test_a_pattern_stays_and_the_numbers_do_not(name, x, holds):
     for dtype in (torch.float32, torch.bfloat16):
@@ -76,15 +75,15 @@ def test_a_pattern_stays_and_the_numbers_do_not(name, x, holds):
 
 
 @pytest.mark.parametrize(("x", "holds"), PATTERNS.values(), ids=PATTERNS)
-def test_inputs_that_are_always_the_same_keep_it_too(x, holds):
+def test_fixed_inputs_keep_their_pattern(x, holds):
     for is_shuffled in (False, True):
         (changed,) = renew([x], Fixed([True], is_shuffled), 0)
         assert holds(changed) and not torch.equal(changed, x)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_rows_that_sum_to_one_do_so_still(name, dtype):
+def test_rows_that_sum_to_one_still_do(name, dtype):
     x = torch.randn(16, 40).softmax(-1).to(dtype)
     (changed,) = transform([x], name, 3)
     assert sums_to_one(x) and sums_to_one(changed)
@@ -97,7 +96,7 @@ def test_rows_that_sum_to_one_do_so_still(name, dtype):
     assert not sums_to_one(torch.rand(16, 40)) and not sums_to_one(torch.ones(16, 1))
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_rows_of_length_one_stay_so(name, dtype):
     x = torch.nn.functional.normalize(torch.randn(16, 40, dtype=torch.float64), dim=-1).to(dtype)
@@ -107,14 +106,14 @@ def test_rows_of_length_one_stay_so(name, dtype):
     assert not has_unit_rows((torch.randn(16, 40) / 40**0.5).to(dtype))
 
 
-def test_a_mask_of_one_number_a_row_is_a_mask_still_when_some_are_turned():
+def test_a_mask_that_is_constant_in_each_row_is_still_a_mask_after_flips():
     mask = torch.eye(16)[torch.randint(16, (64,))]
     (changed,) = resample_integers([mask], [True], 5)
     assert sums_to_one(mask) and is_mask(changed) and not torch.equal(changed, mask)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_whole_numbers_beside_others_are_their_own_in_another_order(name):
+@pytest.mark.parametrize("name", NAMES)
+def test_integer_columns_are_shuffled(name):
     images, boxes = torch.randint(3, (64, 1)).float(), torch.rand(64, 4)
     x = torch.cat([images, boxes], 1)
     for given in (x, x.mT.contiguous().mT, x.view(4, 16, 5)):
@@ -127,20 +126,20 @@ def test_whole_numbers_beside_others_are_their_own_in_another_order(name):
     assert torch.equal(changed[:, 0].sort().values, images.flatten().sort().values)
 
 
-def test_numbers_are_not_whole_columns_for_being_nought_or_beside_nothing_else():
-    noughts, words = torch.zeros(64, 1), torch.randint(9, (64, 4)).float()
+def test_zero_columns_and_tables_of_integers_are_not_integer_columns():
+    zeros, words = torch.zeros(64, 1), torch.randint(9, (64, 4)).float()
     few = torch.rand(4, 2).mul(9).round() + 1
-    for x in (torch.cat([noughts, torch.rand(64, 4)], 1), words, few):
+    for x in (torch.cat([zeros, torch.rand(64, 4)], 1), words, few):
         (changed,) = transform([x], "shifted", 3)
         assert not bool((changed == x).any())
 
 
 @pytest.mark.parametrize("x", NONE.values(), ids=NONE)
-def test_what_has_no_pattern_is_given_none(x):
+def test_tensors_without_a_pattern_get_none(x):
     assert not any(holds(x) for holds in (in_order, is_symmetric, is_lower, is_upper))
 
 
-def test_what_is_expanded_or_overlaps_is_told_from_what_only_has_strides():
+def test_overlapping_views_are_told_from_strided_ones():
     x = torch.zeros(4, 8)
     assert overlaps(torch.arange(8).expand(4, 8)) and overlaps(torch.zeros(9).unfold(0, 4, 1))
     assert not any(map(overlaps, (x, x.T, x[:, ::2], x[:1], torch.zeros(()), x[:0])))
@@ -153,7 +152,7 @@ def test_rows_of_permutations_are_told_from_rows_of_other_numbers():
     assert not rows_are_permutations(rows // 2)
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
     mask, x = (torch.rand(8, 32) > 0.5).float(), torch.randn(8, 32)
     changed, other = transform([mask, x], name, 3)
@@ -169,7 +168,7 @@ def test_a_mask_of_zeros_and_ones_stays_one_beside_what_changes(name):
     assert is_mask(mask * 2 - 1) and is_mask(torch.where(mask > 0, 0.0, -torch.inf))
 
 
-def test_of_a_mask_that_every_draw_has_some_numbers_are_turned_round():
+def test_some_numbers_of_a_fixed_mask_are_flipped():
     causal, x = torch.ones(64, 64).tril(), torch.randn(64, 64)
     hidden = torch.where(causal > 0, 0.0, -torch.inf)
     assert renew([causal, x], Fixed([False, False]), 0)[0] is causal
@@ -187,8 +186,8 @@ def test_of_a_mask_that_every_draw_has_some_numbers_are_turned_round():
     assert fixed.which == [True] and not warnings
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_rows_that_come_twice_still_do_so(name):
+@pytest.mark.parametrize("name", NAMES)
+def test_repeated_halves_of_rows_stay_equal(name):
     half = torch.randn(3, 5, 16)
     half[:, 0] = 1.0  # as a first position's cosines
     for x, holds in (
@@ -204,7 +203,7 @@ def test_rows_that_come_twice_still_do_so(name):
         assert not comes_twice(none) and not comes_in_pairs(none)
 
 
-def test_a_matrix_is_symmetric_though_its_own_rounding_shows():
+def test_a_matrix_is_symmetric_despite_rounding():
     points = torch.randn(60, 3)
     near = torch.exp(-torch.cdist(points, points)) + 1e-7 * torch.rand(60, 60)
     changed = kept(near, torch.randn(60, 60))
@@ -213,7 +212,7 @@ def test_a_matrix_is_symmetric_though_its_own_rounding_shows():
     assert not torch.equal(changed := kept(near, torch.randn(60, 60)), changed.mT)
 
 
-def test_distances_stay_nought_on_the_diagonal():
+def test_distances_stay_zero_on_the_diagonal():
     points = torch.randn(60, 3)
     distances = (points[:, None] - points[None]).norm(dim=-1)
     assert not bool(kept(distances, torch.randn(60, 60)).diagonal().any())
@@ -230,7 +229,7 @@ def test_events_stay_in_the_order_of_their_times(place):
     assert torch.equal(changed[given[:, place].argsort().argsort()], given)
 
 
-def test_what_is_likeliest_stays_first():
+def test_descending_rows_stay_descending():
     likely = torch.rand(64, 16).softmax(-1).sort(-1, descending=True).values
     changed = kept(likely, torch.randn(64, 16))
     assert bool((changed.diff() <= 0).all())

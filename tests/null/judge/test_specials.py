@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from kernelwright.judge.numerics.specials import Asking
+from kernelwright.judge.compare.specials import Asking
 
 X = torch.arange(6.0).reshape(2, 3)
 KEEP = torch.tensor([[True, False, True], [True, True, True]])
@@ -22,7 +22,7 @@ def masked():
         (lambda: torch.nanmean(X), True),
         (lambda: torch.where(X.isnan(), 0.0, X), True),
         (lambda: X.nan_to_num_(), True),
-        (lambda: X.log().nan_to_num(), False),  # of nought
+        (lambda: X.log().nan_to_num(), False),  # of zero
         (lambda: masked().nan_to_num(), False),  # though each row keeps something this time
         (lambda: torch.where(masked().isnan(), 0.0, X), False),
         (lambda: (X + torch.full_like(X, -math.inf)).softmax(-1).nan_to_num(), False),

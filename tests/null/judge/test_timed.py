@@ -7,15 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tests.null.judge.stubs import oracle_like
 
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.judge.baselines.library_settings import EAGER
-from kernelwright.judge.inputs.draws import TASK, Draw
-from kernelwright.judge.numerics.compare import are_near, expect
-from kernelwright.judge.numerics.growth import MOVED
-from kernelwright.judge.reference.check import FEWEST_VERIFIED, VERIFIED_SHARE, Check
+from kernelwright.judge.checks import TASK, Draw
+from kernelwright.judge.compare.growth import MOVED
+from kernelwright.judge.compare.outputs import are_near, expect
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.verify.verification import FEWEST_VERIFIED, VERIFIED_SHARE, Verification
 
 
 def test_an_error_that_few_numbers_may_have_is_not_near_everywhere():
@@ -45,7 +46,7 @@ def test_numbers_that_are_moved_are_eagers():
     assert not are_near([own + 1e-5], [own], usual)
 
 
-def made(n_bytes: int, seed: int, seen: list[Draw]) -> Check:
+def made(n_bytes: int, seed: int, seen: list[Draw]) -> Verification:
     right = torch.ones(64)
     usual = expect([right], [right.double()], [8.0])
     usual.allowed[0] = 2.0  # eager's comparison sees nothing
@@ -55,19 +56,12 @@ def made(n_bytes: int, seed: int, seen: list[Draw]) -> Check:
         found = expect([right], [right.double()], [8.0])
         return replace(found, is_conditioned=True, jumps=[torch.zeros(64)])
 
-    oracle = SimpleNamespace(
-        usual=usual,
-        expected=expected,
-        is_own=lambda _: True,
-        has_weights=False,
-        others={TASK: None},
-        returned=[False],
-    )
+    oracle = oracle_like(expected=expected, usual=usual)
     backend = SimpleNamespace(memory_bytes=lambda: n_bytes)
-    return Check(oracle, SimpleNamespace(backend=backend), seed)
+    return Verification(oracle, SimpleNamespace(backend=backend), seed)
 
 
-def timed(check: Check, n_rounds: int, *, wrong: tuple[int, ...] = ()) -> None:
+def timed(check: Verification, n_rounds: int, *, wrong: tuple[int, ...] = ()) -> None:
     right = torch.ones(64)
     for number in range(n_rounds):
         outputs = [right + 1.0] if number in wrong else [right]

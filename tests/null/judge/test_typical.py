@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelwright.judge.numerics.compare import compare, expect
+from kernelwright.judge.compare.outputs import compare, expect
 from kernelwright.judge.refusal import WrongValues
 
 

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 import torch
+from tests.null.judge.perturbing import NAMES, perturbed
 
-from kernelwright.judge.inputs.distributions import DISTRIBUTIONS, RESAMPLED
-from kernelwright.judge.inputs.draws import Draw
-from kernelwright.judge.inputs.extremes import OUTLIERS
-from kernelwright.judge.inputs.signs import find_signs
-from kernelwright.judge.inputs.varied import Variation
+from kernelwright.judge.checks import CHECKS
+from kernelwright.judge.perturb.signs import find_signs
+from kernelwright.judge.perturb.variation import Variation
 
 
 def _is_positive(changed: list[Any], own: list[Any]) -> bool:
-    """Whether the second argument is above nought and below one."""
+    """Whether the second argument is above zero and below one."""
     return float(changed[1].min()) > 0 and float(changed[1].max()) < 1
 
 
@@ -23,28 +22,28 @@ def _nothing(given: list[Any]) -> list[torch.Tensor]:
     return []
 
 
-def test_an_argument_that_does_not_bear_a_distribution_hides_no_other_from_it():
+def test_an_argument_that_must_not_change_keeps_no_other_from_changing():
     own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
-    x, p = Variation(_is_positive, _nothing).varied(own, Draw("negated", 7), [False] * 2)
+    x, p = perturbed(own, "negated", 7, accepts=_is_positive)
     assert torch.equal(x, -own[0]) and p is own[1]
 
 
-def test_where_one_argument_takes_no_outliers_the_others_get_them():
+def test_other_arguments_get_outliers_if_one_accepts_none():
     own = [torch.rand(64, 64), torch.rand(64, 64) * 0.9 + 0.05]
     variation = Variation(_is_positive, _nothing)
     for seed in (6, 7):  # each is the larger in its turn
-        x, p = variation.varied(own, Draw(OUTLIERS, seed), [False] * 2)
+        x, p = variation.perturbed(CHECKS["outliers"].perturb, own, seed)
         assert float(x.abs().max()) > 8 and float(p.max()) <= float(own[1].max())
         assert 0 < int((p != own[1]).sum()) <= 8
 
 
-def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_to_choose():
+def test_accepted_changes_are_found_once_and_only_if_there_is_a_choice():
     runs: list[Any] = []
     variation = Variation(lambda changed, own: not runs.append(changed), _nothing)
     own = [torch.rand(8, 8), torch.rand(8, 8)]
     for seed in (1, 2):
-        variation.varied(own, Draw("centred", seed), [False] * 2)
-        variation.varied(own[:1], Draw("centred", seed), [False])
+        variation.perturbed(CHECKS["centred"].perturb, own, seed)
+        variation.perturbed(CHECKS["centred"].perturb, own[:1], seed)
     assert len(runs) == 1
 
 
@@ -52,29 +51,33 @@ def test_what_is_borne_is_found_out_once_and_not_at_all_where_there_is_nothing_t
     ("least", "most", "size"),
     [(-1, 1, 1.0), (0, 1e4, 300), (-40, 40, 30), (-0.45, 0.45, 0.44)],
 )
-def test_where_nothing_huge_is_taken_inputs_are_as_large_as_they_may_be(least, most, size):
+def test_huge_inputs_are_as_large_as_the_reference_accepts(least, most, size):
     """An arc cosine gave NaN, so kernels that were right in the task's own range alone passed."""
     own = [torch.linspace(0 if least == 0 else -0.4, 0.4, 64).view(4, 16)]
-    variation = Variation(
-        lambda x, own: least <= float(x[0].min()) and float(x[0].max()) <= most, _nothing
-    )
-    (x,) = variation.varied(own, Draw("huge", 7), [False])
+
+    def accepts(x, own):
+        return least <= float(x[0].min()) and float(x[0].max()) <= most
+
+    (x,) = perturbed(own, "huge", 7, accepts=accepts)
     assert float(x.max()) == pytest.approx(size)
 
 
-def test_outliers_are_as_large_as_they_may_be():
+def test_outliers_are_as_large_as_the_reference_accepts():
     own = [torch.rand(64, 64) * 0.8 - 0.4]
-    (x,) = Variation(lambda x, own: float(x[0].abs().max()) <= 1, _nothing).varied(
-        own, Draw(OUTLIERS, 7), [False]
-    )
+    (x,) = perturbed(own, "outliers", 7, accepts=lambda x, own: float(x[0].abs().max()) <= 1)
     assert 0.5 < float(x.abs().max()) <= 1 and 0 < int((x != own[0]).sum()) <= 8
 
 
-def test_positions_get_larger_steps_where_the_reference_takes_them_and_else_another_order():
+def test_positions_get_larger_steps_if_the_reference_accepts_them_or_another_order():
     positions = torch.arange(64)
     for most in (200, 63):
-        variation = Variation(lambda changed, own, m=most: int(changed[0].max()) <= m, _nothing)
-        (found,) = variation.varied([positions], Draw(RESAMPLED, 7), [True])
+        (found,) = perturbed(
+            [positions],
+            "integers",
+            7,
+            accepts=lambda changed, own, m=most: int(changed[0].max()) <= m,
+            fixed_integers=(True,),
+        )
         assert not torch.equal(found, positions) and found.unique().numel() == 64
         assert (int(found.max()) > 63) == (most == 200)
 
@@ -86,18 +89,17 @@ PRICES = {
 }
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("function", PRICES.values(), ids=PRICES)
-def test_what_is_no_number_with_the_other_sign_keeps_its_own(name, function):
+def test_arguments_keep_their_sign_if_the_other_gives_nan(name, function):
     own = [torch.rand(64, 4) + 0.1, torch.rand(64, 4) + 0.1]
-    variation = Variation(lambda changed, own: True, lambda given: function(*given))
-    x, y = variation.varied(own, Draw(name, 7), [False] * 2)
+    x, y = perturbed(own, name, 7, run=lambda given: function(*given))
     assert bool((x >= 0).all()) and (name == "negated" or not torch.equal(x, own[0]))
     if name == "negated" and function is not PRICES["each by itself"]:
         assert torch.equal(y, -own[1])
 
 
-def test_signs_are_kept_neither_where_results_are_numbers_nor_of_what_has_both():
+def test_signs_flip_if_results_stay_numbers_or_the_argument_has_both():
     positive, both = torch.rand(64, 4) + 0.1, torch.randn(64, 4)
     functions = (torch.relu, lambda x: x.abs().log(), lambda x: (x * x).sqrt(), _nothing)
     for function in functions:
@@ -107,20 +109,18 @@ def test_signs_are_kept_neither_where_results_are_numbers_nor_of_what_has_both()
     assert find_signs([both, -positive], lambda given: [(-given[1]).sqrt()]) == {(1, None): -1}
 
 
-def test_a_sign_without_which_the_reference_fails_is_kept():
+def test_arguments_keep_their_sign_if_the_reference_fails_on_the_other():
     def price(given):
         if bool((given[0] <= 0).any()):
             raise ValueError("prices are positive")
         return [given[0].log()]
 
     own = [torch.rand(64) + 0.1]
-    variation = Variation(lambda changed, own: True, price)
-    (x,) = variation.varied(own, Draw("negated", 7), [False])
+    (x,) = perturbed(own, "negated", 7, run=price)
     assert bool((x > 0).all())
 
 
-def test_columns_keep_their_signs_as_the_widths_of_boxes():
+def test_columns_keep_their_signs_independently():
     boxes = torch.cat([torch.randn(64, 2), torch.rand(64, 2) + 0.1], -1)
-    variation = Variation(lambda changed, own: True, lambda given: [given[0][:, 2:].log()])
-    (x,) = variation.varied([boxes], Draw("negated", 7), [False])
+    (x,) = perturbed([boxes], "negated", 7, run=lambda given: [given[0][:, 2:].log()])
     assert bool((x[:, 2:] > 0).all()) and torch.equal(x[:, :2], -boxes[:, :2])

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelwright.core.outcome import ReasonCode
-from kernelwright.judge.verdicts import Verdicts
+from kernelwright.judge.pipeline import Pipeline
 
 
-class Ready(Verdicts):
+class Ready(Pipeline):
     """Concludes at once, and says of which candidate."""
 
     def __init__(self):
@@ -33,10 +33,13 @@ def test_verdicts_keep_their_order_and_wait_for_few_profilers(starting, most):
     assert found == list(range(len(starting)))
 
 
-class Faulty:
-    """An examiner with a fault of ours; each kind stands on a line of its own."""
+class Faulty(Pipeline):
+    """Fails by a fault of the judge's own; each kind stands on a line of its own."""
 
-    def examine(self, prepared, max_time_s, *, is_first):
+    def __init__(self):
+        self._shown = set()
+
+    def _check_and_time(self, prepared, max_time_s, *, is_first):
         if prepared.number % 2:
             raise KeyError("an odd one")
         raise ZeroDivisionError("an even one")
@@ -51,9 +54,9 @@ def prepared(number):
 
 def test_a_fault_of_the_judges_own_is_shown_once_with_its_traceback(capsys):
     """Else a bug in a check looks like a bad machine for all of a search."""
-    verdicts, candidates = Verdicts(Faulty(), None, None), [prepared(n) for n in range(6)]
+    pipeline, candidates = Faulty(), [prepared(n) for n in range(6)]
     for candidate in candidates:
-        verdicts.examine(candidate, 1.0)
+        pipeline.examine(candidate, 1.0)
     assert {c.found.code for c in candidates} == {ReasonCode.JUDGE_FAILED}
     assert "ZeroDivisionError: an even one" in candidates[0].found.detail
     out, err = capsys.readouterr()

@@ -2,8 +2,8 @@
 
 import torch
 
-from kernelwright.judge.inputs.lasting import constants, sorted_ones
-from kernelwright.judge.inputs.weights import Boldness, randomise_weights, randomised
+from kernelwright.judge.perturb.persistent import constants, sorted_ones
+from kernelwright.judge.perturb.weights import Boldness, randomise_weights, randomised
 
 
 def test_random_weights_change_signs_where_both_occur():
@@ -31,7 +31,7 @@ def test_filters_and_boundaries_that_need_no_gradient_stay():
     assert all(bool((getattr(twin, n) != getattr(module, n)).any()) for n in ("scale", "drawn"))
 
 
-def test_of_a_module_that_was_frozen_to_be_run_only_filters_of_few_numbers_stay():
+def test_a_frozen_module_keeps_only_filters_of_few_distinct_values():
     def made():
         torch.manual_seed(7)  # as weights that come from a file
         module = torch.nn.Conv2d(1, 2, 3, bias=False)
@@ -123,13 +123,13 @@ def test_two_numbers_have_both_signs_and_one_of_them_is_small():
         assert float(module.shares.detach().abs().min()) < 0.06
 
 
-def test_rows_for_padding_stay_noughts():
+def test_rows_for_padding_stay_zeros():
     table = torch.nn.Embedding(9, 4, padding_idx=3)
     twin = randomised(table, 7, lambda twin: twin(torch.arange(9)))
     assert not bool(twin.weight[3].any()) and bool((twin.weight[4] != table.weight[4]).all())
 
 
-def test_a_buffer_of_one_number_that_is_nought_or_one_becomes_another():
+def test_a_buffer_of_one_number_that_is_zero_or_one_becomes_another():
     module = torch.nn.Linear(4, 4)
     module.register_buffer("gate", torch.zeros(1))
     module.register_buffer("size", torch.full((), 3.0))
@@ -164,7 +164,7 @@ def test_nothing_that_initialisers_leave_small_stays_so():
     assert float(twin.weight.detach().abs().max()) > 0.03 and float(twin.scale.detach()) > 0.1
 
 
-def test_noughts_of_an_identity_are_numbers_and_those_of_a_mask_are_not():
+def test_zeros_of_an_identity_are_numbers_and_those_of_a_mask_are_not():
     module = torch.nn.Linear(64, 64)
     torch.nn.init.eye_(module.weight)
     module.mask = torch.nn.Parameter(torch.ones(64, 64).tril(), requires_grad=False)

@@ -57,16 +57,18 @@ class BaselineRuns:
     ) -> None:
         self._starter, self._oracle = starter, oracle
         self._stopwatch, self._device_lock = stopwatch, device_lock
-        self._copying = Copying(backend, oracle.moved_bytes)
+        self._copying = Copying(backend, oracle.profile.work.moved_bytes)
         self._waves: Iterable[Starting] = ()
         """Settings that start and are ranked together, until they have; one after the other where
         it is crowded."""
         self._runners: dict[str, Runner] = {}
         self._failures = _Failures()
-        self.is_crowded = one_by_one or CROWDED * oracle.moved_bytes > backend.memory_bytes()
+        self.is_crowded = (
+            one_by_one or CROWDED * oracle.profile.work.moved_bytes > backend.memory_bytes()
+        )
         if self.is_crowded:
             with device_lock.shared():
-                oracle.forget_first()
+                oracle.inputs.forget_first()
         self._is_measured = self._is_settled = False
         self.median_ns: dict[str, float] = {}
         """The times of a few rounds, by setting; empty until ``measure``."""
@@ -203,7 +205,7 @@ class BaselineRuns:
 
         A degenerate task, whose inputs need not all be read, is not looked at.
         """
-        if self._oracle.warnings or self._copying.moved_bytes < LARGE_BYTES:
+        if self._oracle.profile.warnings or self._copying.moved_bytes < LARGE_BYTES:
             return {}
         strongest = self.strongest
         why = self._copying.leaves_nothing(self.median_ns[strongest])

@@ -17,8 +17,9 @@ from kernelwright.core.task import Task
 from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
 from kernelwright.judge.baselines.library_settings import Setting
+from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.inputs.draws import TASK, Draw, derive_seed
+from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.fork_server import ChildOptions
@@ -66,7 +67,7 @@ class SettingStarter:
     def open(self) -> None:
         """Allocate the shared memory."""
         oracle = self._oracle
-        held = contents(oracle.first_arguments, oracle.state(TASK), oracle.example)
+        held = contents(oracle.first_arguments, oracle.state(USUAL), oracle.example)
         self._region = Region(self._backend, plan_slots(held)[1])
         self._stack.callback(self._region.close)
         self._pool = ThreadPoolExecutor(None, "baseline")

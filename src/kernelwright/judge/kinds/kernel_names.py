@@ -27,9 +27,9 @@ LIBRARY_KERNELS = (
 """How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
 profiler shows them."""
 LIBRARY_WORDS = ("cublas", "cudnn", "cutlass", "cask_", "xmma")
-"""What their names, or those of their arguments' types, hold somewhere."""
+"""Words that occur in the names of library kernels, or of their arguments' types."""
 UNNAMED = re.compile(r"triton_\d*")
-"""What torch's compiler calls all of its kernels where it is told not to name them."""
+"""The names of the kernels of torch's compiler where it is told not to name them."""
 WORD = re.compile(r"[A-Za-z_]\w*")
 ANONYMOUS, ANY_ANONYMOUS = "_GLOBAL__N_", rb"_GLOBAL__N_\w{0,200}?"
 

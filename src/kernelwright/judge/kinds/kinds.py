@@ -25,7 +25,7 @@ from kernelwright.judge.sandbox.runner import Runner
 
 KERNEL, LIBRARY, ALGEBRA = "kernel", "library", "algebra"
 LESS_WORK = 0.7
-"""Of the reference's arithmetic: a candidate that does less than this rearranges algebra."""
+"""Share of the reference's arithmetic below which a candidate rearranges algebra."""
 LONGER, LONGER_NS = 1.3, 20_000
 """A profiled call's kernels may add up to this much more than a timed call took: a profiler slows
 kernels down a little, and timed calls hold their launches too."""
@@ -60,9 +60,13 @@ def of(
         if own > LARGE_SHARE and looks is not None:
             copied = own * looks.copied_share()
             own, library = own - copied, library + copied
-        is_kernel = own > LARGE_SHARE and not oracle.warnings  # no kernel wins a degenerate task
+        is_kernel = (
+            own > LARGE_SHARE and not oracle.profile.warnings
+        )  # no kernel wins a degenerate task
         # Counting takes a second to start, and says nothing about kernels of one's own.
-        is_algebra = does_less or (not is_kernel and _counted(runner) < LESS_WORK * oracle.flops)
+        is_algebra = does_less or (
+            not is_kernel and _counted(runner) < LESS_WORK * oracle.profile.work.flops
+        )
     except (Refused, TypeError, ValueError, AttributeError, KeyError, OverflowError):
         return ()
     found = []

@@ -1,1 +1,1 @@
-"""What is right: the reference in float64, its own error, and candidates' results beside it."""
+"""The reference: its profile, its inputs, and what it returns in float64."""

@@ -1,8 +1,8 @@
-"""What a GPU's kernel would assert is asked on the host before.
+"""Operators whose GPU kernels assert something run on the host first.
 
-An index out of range, or a probability above one, is an exception on a CPU. On a GPU the kernel
-asserts, and from then on every call of the process fails: a task's mistake, or inputs that it was
-not made for, would end the judging of all others.
+An index out of range, or a probability above one, is an exception on a CPU. On a GPU the kernel's
+assertion makes every later call of the process fail: a task's mistake, or inputs that it was not
+made for, would end the judging of all tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OF_PLACES = frozenset(
         *("multi_margin_loss", "multilabel_margin_loss_forward"),
     }
 )
-"""Those that assert something of whole numbers and masks alone."""
+"""Operators whose kernels assert something of integers and masks only."""
 
 
 class HostFirst:

@@ -1,4 +1,4 @@
-"""Weights that a reference writes to in every call, as to hold them within a norm."""
+"""Finds references that write to their weights in every call, as to keep them within a norm."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.judge.numerics.growth import memory_of
+from kernelwright.judge.compare.growth import memory_of
 
 
 def constrainable(module: torch.nn.Module) -> list[torch.Tensor]:
-    """Parameters and buffers, but for the statistics of batch norms: in train mode no result hangs
+    """Parameters and buffers, except the statistics of batch norms: in train mode no result depends
     on what is written there."""
     norms = (part for part in module.modules() if isinstance(part, _NormBase))
     statistics = {id(t) for norm in norms for t in norm.buffers(recurse=False)}
@@ -21,8 +21,7 @@ def constrainable(module: torch.nn.Module) -> list[torch.Tensor]:
 
 
 class Constraining(TorchDispatchMode):
-    """While it is entered, it notes whether somebody writes to ``weights``, also where that changes
-    no number, or gives them other memory."""
+    """Notes whether ``weights`` are written to, even if no number changes, or get other memory."""
 
     def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
         super().__init__()

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.judge.numerics.allowances import explained
-from kernelwright.judge.numerics.compare import USELESS, Expected
-from kernelwright.judge.numerics.measures import as_real
+from kernelwright.judge.compare.allowances import explained
+from kernelwright.judge.compare.measures import as_real
+from kernelwright.judge.compare.outputs import USELESS, Expected
 from kernelwright.judge.sandbox.lowering import rounded
 
 

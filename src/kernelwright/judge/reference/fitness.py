@@ -12,23 +12,24 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.task import Task
-from kernelwright.judge.numerics.measures import all_finite, are_alike, differ, largest_size
+from kernelwright.judge.compare.measures import all_finite, are_alike, differ, largest_size
 from kernelwright.judge.sandbox.layout import dtype_name, leaves, map_tensors
 from kernelwright.loaders.copies import copied
 
 OVERFLOWED = 0.5
-"""Of an output: where more is no number, it says little about a kernel."""
+"""Share of an output that is NaN or infinite, above which it says little about a kernel."""
 
 NOISE = 1e-6
-"""Of the reference's largest number: what float64 leaves of a nought that is rounded in float32."""
+"""Size of float64 results, relative to the reference's, below which the reference's are rounding
+noise around zero."""
 
 ROUNDING = 4e-6
-"""Of a sum's value: by how much float32 moves it."""
+"""Relative rounding error of a sum in float32."""
 
 
 def own_refusal(error: BaseException) -> frozenset[Warned]:
-    """What is to be said where the task's own text raised it. Whether a kernel refuses the same is
-    not tried: one that was made for no such inputs may write anywhere."""
+    """A warning if the task's own text raised the error. Whether a kernel refuses the same inputs
+    is not tried: a kernel that was not made for them may write anywhere."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -45,12 +46,11 @@ def own_refusal(error: BaseException) -> frozenset[Warned]:
 def require_deterministic(
     outputs: list[torch.Tensor], module: torch.nn.Module, run: Callable[[], list[torch.Tensor]]
 ) -> None:
-    """See that another ``run`` of the reference on the same inputs gives the same, leaves what it
-    gave before as it is where it has buffers, and that its results do not hang on how often it has
-    been called.
+    """See that the reference is deterministic: another ``run`` on the same inputs gives the same,
+    does not overwrite earlier results, and does not depend on how often it has been called.
 
     Raises:
-        TaskError: it does not, or they do.
+        TaskError: it is not.
     """
     before = [(buffer, buffer.clone()) for buffer in module.buffers()]
     found = run()
@@ -82,7 +82,7 @@ def require_deterministic(
 
 
 def _n_writes(t: torch.Tensor) -> int:
-    """How often torch has seen it written to; 0 where it does not look."""
+    """How often torch has counted a write to it; 0 where torch does not count."""
     return 0 if t.is_inference() else t._version
 
 
@@ -91,8 +91,8 @@ def _gives_again(
     before: list[tuple[torch.Tensor, torch.Tensor]],
     run: Callable[[], list[torch.Tensor]],
 ) -> bool:
-    """Whether what changed since is buffers, and from those ``before`` the same is found: then it
-    was no dropout, and no atomics."""
+    """Whether buffers have changed, and with their values from ``before`` the same is found: then
+    the difference comes from neither dropout nor atomics."""
     if not any(differ(*pair) for pair in before):
         return False
     for buffer, value in before:
@@ -195,7 +195,7 @@ def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
 def without_noise(
     own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
 ) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
-    """float64's results, with noughts for outputs that are one but for rounding, as the mean of
+    """float64's results, with zeros for outputs that are one but for rounding, as the mean of
     what has been normalised is: there each precision has a noise of its own, which says nothing.
     Warnings name them."""
     found, warnings = list(exact), ()
@@ -204,7 +204,7 @@ def without_noise(
             continue
         if float(largest_size(wide)) < NOISE * float(largest_size(one)):
             found[number] = torch.zeros_like(wide)
-            warnings += (_degenerate(f"output {number} is nought but for rounding"),)
+            warnings += (_degenerate(f"output {number} is zero but for rounding"),)
     return found, warnings
 
 

@@ -1,4 +1,4 @@
-"""Inputs and expected results that later candidates are checked with, as far as memory allows."""
+"""Keeps inputs and expected results for later candidates, as far as memory allows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import psutil
 import torch
 
-from kernelwright.judge.inputs.draws import Draw
+from kernelwright.judge.checks import Draw
 from kernelwright.judge.sandbox.layout import bytes_of
 
 SHARE = {"cpu": 0.15, "cuda": 0.05}
-"""Of the free memory; a GPU makes them anew in milliseconds."""
+"""Share of the free memory, by kind of device; a GPU computes them again in milliseconds."""
 
 
 class Kept(dict[tuple[str, Draw], Any]):
-    """What was offered first: all draws come in the same order for every candidate."""
+    """Keeps what is offered first: draws come in the same order for every candidate."""
 
     def __init__(self, device: str) -> None:
         kind = torch.device(device).type
@@ -25,11 +25,11 @@ class Kept(dict[tuple[str, Draw], Any]):
         self._most_bytes = int(free_bytes * SHARE.get(kind, SHARE["cuda"]))
 
     def has_room(self, n_bytes: int) -> bool:
-        """Whether as much may be kept beside it."""
+        """Whether so many bytes more may be kept."""
         return sum(map(bytes_of, self.values())) + n_bytes <= self._most_bytes
 
     def offer(self, key: tuple[str, Draw], value: Any) -> None:
-        """Keep it, in place of what was kept under this key, if there is room."""
+        """Keep ``value`` in place of what was kept under this key, if there is room."""
         self[key] = value
         if not self.has_room(0):
             del self[key]

@@ -1,4 +1,4 @@
-"""Inputs moved in their last digits: what a task's results owe to rounding alone."""
+"""Inputs moved in their last digits, to see what of a task's results depends on rounding alone."""
 
 from __future__ import annotations
 
@@ -12,44 +12,46 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.inputs.patterns import is_mask
-from kernelwright.judge.numerics.allowances import conditioning
-from kernelwright.judge.numerics.compare import (
+from kernelwright.judge.compare.allowances import conditioning
+from kernelwright.judge.compare.measures import as_real, error_of, is_whole, share_beyond
+from kernelwright.judge.compare.outputs import (
     CONDITION_FACTOR,
     FACTOR,
     NARROW_ERROR,
     SPREAD,
     Expected,
 )
-from kernelwright.judge.numerics.measures import as_real, error_of, is_whole, share_beyond
+from kernelwright.judge.perturb.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 LOOSE_ULP = 16.0
-"""How far inputs are moved to see which whole numbers hang on rounding: CONDITION_FACTOR's."""
+"""How far inputs move, in ulp, to show which integers depend on rounding; as CONDITION_FACTOR."""
 N_RANDOM = 12
-"""Besides moving all up and all down: which of two sums is larger shows when terms part ways. Each
-shows half of what lies on a border: with four of them a quantiser by reciprocals was refused in one
-of twenty calls that had such a number."""
+"""Random perturbations besides all up and all down: which of two sums is larger shows only when
+terms move differently. Each shows half of the numbers on a border: with four of them a quantiser by
+reciprocals was refused in one of twenty calls that had such a number."""
 N_TIED = 4
-"""Random ways that show what hangs on ties: a change there is as large as what is chosen."""
+"""Random perturbations that show what depends on ties: a change is as large as what is chosen."""
 TIED_SHARE = 1 / 32
-"""Of a row's whole numbers that zeros' last digits were seen to change: what is left of it is as
-likely to hang on ties."""
+"""Share of a row's integers that changed when zeros moved, from which the rest of the row counts as
+depending on ties too."""
 FEW_NUMBERS, N_POOLED = 256, 8
-"""Of an output: the largest error of so few is luck, so the reference's is taken from as many runs
-more, on inputs that are moved. A mean of cosines whose terms cancel was refused in two of six."""
+"""Size of an output up to which its largest error is luck, and the number of further runs on moved
+inputs from which the reference's error is then taken. A mean of cosines whose terms cancel was
+refused in two verdicts of six."""
 SINGLE_ERROR = 2.0**-30
-"""Of a row's largest value: rounding a result of float64 to float32 is off by up to 2^-25."""
+"""Error, relative to the row's largest value, below which a result was computed in float64:
+rounding to float32 is off by up to 2^-25."""
 FEWEST_TOLD = 64
-"""Whole numbers that hang on a narrow type's last digits: of so many one is another, and tens of
-them as a rule, where the reference rounds to it."""
+"""Of so many integers that depend on a narrow type's last digits, at least one differs if the
+reference rounds to that type, and tens of them as a rule."""
 N_LOOKED_AT = 1 << 10
-"""Numbers that tell whether all are whole."""
+"""Numbers of a tensor that are looked at first, to see whether all are integers."""
 N_SIZED = 1 << 16
-"""Numbers of a tensor that tell how large they usually are."""
+"""Numbers of a tensor from which their usual size is taken."""
 LEAST_TIED = 0.01
-"""Of a row's largest value: so much moves where another one is chosen."""
+"""Movement, relative to the row's largest value, that shows that another element was chosen."""
 Run = Callable[[list[Any]], list[torch.Tensor] | None]
 """The reference's results; None where it fails."""
 Change = Callable[[torch.Tensor], torch.Tensor]
@@ -57,7 +59,7 @@ WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
 def widen(t: torch.Tensor) -> torch.Tensor:
-    """In float64, or of complex numbers in it; integers and booleans as they are."""
+    """The tensor in float64 or complex128; integers and booleans unchanged."""
     return t.double() if t.is_floating_point() else t.to(WIDE.get(t.dtype, t.dtype))
 
 
@@ -69,10 +71,12 @@ def by_rounding(
     *,
     times: float = 1.0,
 ) -> tuple[list[torch.Tensor] | None, list[float]]:
-    """The results in float64, None where that fails, of a ``run`` with ``arguments`` and weights
-    that are off by a last digit, see ``in_last_digits``, or by so many ``times`` it; and by how
-    many times the effect of one each output may be off. Each output by a digit of its own: beside
-    one that is rounded to bfloat16 another may be computed in float32.
+    """The float64 results, or None, of a ``run`` whose arguments and weights are moved by one ulp,
+    or ``times`` that; and for each output how many times farther than one ulp moves it it may be
+    off.
+
+    Each output has an ulp of its own: beside one that is rounded to bfloat16 another may be
+    computed in float32. See ``in_last_digits``.
     """
     types = computed_in(arguments, expected)
     found = {one: run(*in_last_digits(arguments, one, times)) for one in dict.fromkeys(types)}
@@ -84,8 +88,8 @@ def by_rounding(
 
 
 def computed_in(arguments: list[Any], expected: Expected) -> list[torch.dtype | None]:
-    """The type that the reference widens what is narrower to at once, for each output: float32, or
-    float64 where it gives that; None where it rounds to a narrow type, as its own error shows."""
+    """For each output the type that the reference widens narrower inputs to at once, float32 or
+    float64; None where it rounds to a narrow type, as its own error shows."""
     has_narrow = are_narrow(arguments)
 
     def found(own: torch.Tensor, error: float) -> torch.dtype | None:
@@ -100,11 +104,11 @@ def computed_in(arguments: list[Any], expected: Expected) -> list[torch.dtype | 
 def in_last_digits(
     arguments: list[Any], least: torch.dtype | None, times: float = 1.0
 ) -> tuple[list[Any], Change]:
-    """``arguments`` in float64, every element changed by about one unit in the last place of what
-    the reference computes in, or by so many ``times`` it; and how its weights are changed likewise.
+    """``arguments`` in float64, every element moved by about one ulp of the type that the reference
+    computes in, or ``times`` that; and the same change for weights.
 
-    That is its own dtype, or ``least`` where it is narrower. Who rounds to a narrow type does so a
-    few times, and adds up in float32. What is exact stays: nobody rounds a mask, or labels.
+    That type is the tensor's own, or ``least`` if it is narrower: kernels round to a narrow type a
+    few times, and add up in float32. Masks and labels are exact, and stay.
     """
     exact = _are_exact(arguments, whole_too=True)
     moved = _changed(arguments, exact, lambda t: _moved(_in_at_least(least, t), 1.0, 1, times))
@@ -117,8 +121,8 @@ def in_last_digits(
 
 
 def _are_exact(arguments: list[Any], *, whole_too: bool) -> list[bool]:
-    """Which tensors hold what was never rounded: masks, and whole numbers beside others that were.
-    A task compares them with numbers, and moved they are equal to none."""
+    """Which tensors hold exact numbers: masks, and integers in floating point beside tensors of
+    other numbers. A task compares them with numbers, and moved they would equal none."""
     tensors = leaves(arguments)
     masks = [is_mask(flat_source(t)) for t in tensors]
     exact = [m or (whole_too and _is_whole_valued(t)) for m, t in zip(masks, tensors, strict=True)]
@@ -127,14 +131,14 @@ def _are_exact(arguments: list[Any], *, whole_too: bool) -> list[bool]:
 
 
 def _is_whole_valued(t: torch.Tensor) -> bool:
-    """Whether floating-point numbers are whole ones; the first tell nearly all tensors."""
+    """Whether all floating-point numbers are integers; the first tell for nearly all tensors."""
     if not t.is_floating_point() or t.numel() == 0:
         return False
     return all(bool((x == x.round()).all()) for x in (t.flatten()[:N_LOOKED_AT], t))
 
 
 def are_narrow(arguments: list[Any]) -> bool:
-    """Whether some are of types narrower than float32."""
+    """Whether some arguments have a type narrower than float32."""
     return any(t.is_floating_point() and t.element_size() < 4 for t in leaves(arguments))
 
 
@@ -145,9 +149,10 @@ def _in_at_least(least: torch.dtype | None, t: torch.Tensor) -> torch.Tensor:
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
-    """``arguments`` in float64, but for what is exact, moved by LOOSE_ULP in several ways;
-    ``zeros_too``: with zeros, by what numbers of the usual size move by, and with whole numbers:
-    on inputs beyond the task's own they may tie."""
+    """``arguments`` in float64, moved by LOOSE_ULP in several ways, except exact tensors.
+
+    With ``zeros_too``, for inputs beyond the task's own, zeros move as numbers of the usual size
+    do, and integers move too: they may tie there."""
     exact = _are_exact(arguments, whole_too=not zeros_too)
     for sign in (1.0, -1.0):
         yield _changed(arguments, exact, lambda t, s=sign: _moved(t, s * LOOSE_ULP, None))
@@ -173,8 +178,8 @@ def _moved_at_random(t: torch.Tensor, seeds: Iterator[int], zeros_too: bool) -> 
 
 
 def _usual_size(t: torch.Tensor) -> torch.Tensor:
-    """What a quarter of the numbers that are neither nought nor infinite are below: outliers, and
-    the -1e9 of what hides, would move all."""
+    """The first quartile of the sizes of finite numbers other than zero: with a mean, outliers and
+    the -1e9 of masks would move everything."""
     some = t.flatten()[:: max(1, t.numel() // N_SIZED)].abs()
     some = some[some.isfinite() & (some > 0)].float()
     return some.quantile(0.25).to(t.dtype) if some.numel() else t.new_zeros(())
@@ -187,14 +192,14 @@ def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
 
 
 def moved_once(arguments: list[Any]) -> list[Any]:
-    """``arguments`` in their own precision, moved by LOOSE_ULP at most, but for what is exact."""
+    """``arguments`` in their own precision, moved by at most LOOSE_ULP, except exact tensors."""
     return _in_types_of(arguments, next(_random(arguments, 1, zeros_too=False)))
 
 
 def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with what results owe to how equal numbers come in order allowed, where that is
-    more: of a row of zeros a router may choose any expert. Infinite where it is more than all that
-    is there: then nobody can say what is right."""
+    """``expected`` with the errors allowed that another order of equal numbers causes: in a row of
+    zeros a router may choose any expert. Where that exceeds the results themselves, the allowance
+    is infinite: nobody can say what is right."""
     allowed = list(expected.allowed)
     for moved in _random(arguments, N_TIED, zeros_too=True):
         found = run(moved)
@@ -210,7 +215,7 @@ def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
 
 
 def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with the reference's largest error over some runs more as the yardstick of
+    """``expected`` with the reference's largest error over several more runs as the yardstick for
     outputs of few numbers; ``runs`` as for ``loose_places``."""
     few = [n for n, e in enumerate(expected.exact) if _is_few(e)]
     allowed, beyond = list(expected.allowed), list(expected.beyond)
@@ -232,7 +237,7 @@ def _is_few(exact: torch.Tensor) -> bool:
 
 
 def _in_types_of(arguments: list[Any], moved: list[Any]) -> list[Any]:
-    """What was moved in float64, in the precision of the arguments."""
+    """The ``moved`` float64 arguments in the arguments' own types."""
     dtypes = iter([t.dtype for t in leaves(arguments)])
     return map_tensors(lambda t: t.to(next(dtypes)), moved)
 
@@ -242,18 +247,19 @@ def _random(arguments: list[Any], n: int, *, zeros_too: bool) -> Iterator[list[A
 
 
 def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:
-    """Everywhere, of results of whole numbers: where rounding alone may decide them."""
+    """Masks that say that rounding may decide every integer result."""
     return [torch.ones_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
 
 
 def loose_places(
     runs: Sequence[Run], arguments: list[Any], own: list[torch.Tensor], *, zeros_too: bool
 ) -> list[torch.Tensor | None]:
-    """Where results of whole numbers change with ``arguments``' last digits; empty if none are.
+    """Where integer results change when ``arguments`` move by their last digits; empty if there are
+    no integer results.
 
-    ``runs``: the reference in float64 and in its own precision, whose noise may decide as well;
-    ``own``: its results in its own. Where zeros are moved too, and much of a row changes, all of
-    the row does: of a hundred that tie for one place few have been seen in it.
+    ``runs`` are the reference in float64 and in its own precision, whose noise may decide as well;
+    ``own`` are its results in its own precision. Where zeros move too and much of a row changes,
+    all of the row counts: of a hundred elements that tie for one place few were seen in it.
     """
     loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
     if all(mask is None for mask in loose):
@@ -265,9 +271,9 @@ def loose_places(
 def loose_as_computed(
     runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
 ) -> list[torch.Tensor | None]:
-    """``loose_places``, by float32's last digits where the reference widens narrow inputs at once:
-    its own whole numbers are float64's then in nearly all of the places that hang on narrow ones.
-    """
+    """``loose_places``, with inputs moved by float32's last digits where the reference widens
+    narrow inputs at once: its own integers then equal float64's in nearly all places that depend on
+    the narrow type's digits."""
     found = loose_places(runs, arguments, expected.own, zeros_too=zeros_too)
     rows = zip(found, expected.own, expected.exact, strict=True) if found else ()
     are_wide = [mask is not None and _are_told(mask, own != exact) for mask, own, exact in rows]
@@ -281,8 +287,8 @@ def loose_as_computed(
 
 
 def _are_told(loose: torch.Tensor, differ: torch.Tensor) -> bool:
-    """Whether so many numbers hang on narrow digits, and so few differ, that no narrow type was
-    rounded to."""
+    """Whether so many integers depend on narrow digits, and so few differ, that the reference did
+    not round to a narrow type."""
     n_loose = int(loose.sum())
     return n_loose >= FEWEST_TOLD and int(differ.sum()) * FEWEST_TOLD < n_loose
 
@@ -294,8 +300,8 @@ def looser(
     *,
     by_row: bool,
 ) -> list[torch.Tensor | None]:
-    """``loose`` and where else the results of other ``runs`` differ from the reference's ``own``;
-    ``by_row``: all of a row where much of it does."""
+    """``loose``, and where the results of further ``runs`` differ from the reference's ``own``;
+    with ``by_row`` whole rows of which much differs."""
     for results in runs:
         for mask, one, other in zip(loose, results, own, strict=True):
             if mask is not None:
@@ -306,8 +312,7 @@ def looser(
 def _moved_results(
     runs: Sequence[Run], arguments: list[Any], *, zeros_too: bool
 ) -> Iterator[list[torch.Tensor]]:
-    """What each of ``runs``, in float64 and in its own precision, gives for every nudge, where it
-    takes such."""
+    """The results of both ``runs`` for every perturbation that they accept."""
     for moved in nudges(arguments, zeros_too=zeros_too):
         for run, given in zip(runs, (moved, _in_types_of(arguments, moved)), strict=True):
             results = None
@@ -326,8 +331,9 @@ def _rows_of_ties(loose: torch.Tensor) -> torch.Tensor:
 def jumps(
     runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
 ) -> list[torch.Tensor | None]:
-    """By how much each floating-point number of the results moves with ``arguments``' last digits,
-    of its row's scale: a step of a quantiser, another choice. ``runs`` as for ``loose_places``."""
+    """How far each floating-point result moves, relative to its row's scale, when ``arguments``
+    move by their last digits: a step of a quantiser, another choice. ``runs`` as for
+    ``loose_places``."""
     found = [torch.zeros_like(e) if e.is_floating_point() else None for e in expected.exact]
     for results in _moved_results(runs, arguments, zeros_too=zeros_too):
         _reach(found, results, expected)
@@ -346,8 +352,8 @@ def _reach(
 
 
 def _moved(t: torch.Tensor, size_ulp: float, seed: int | None, times: float = 1.0) -> torch.Tensor:
-    """Every element by ``times`` ``size_ulp`` of its own dtype, or at random by that at most; of
-    narrow ones by ``times`` one, which is as much as many roundings of float32."""
+    """Every element moved by ``times`` ``size_ulp`` of its own type, or with a ``seed`` at random
+    by at most that; narrow types by one ulp, which is as much as many roundings of float32."""
     if not (t.is_floating_point() or t.is_complex()):
         return t
     is_narrow = t.is_floating_point() and t.element_size() < 4

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.inputs.distributions import EMPTY, SPECIAL
-from kernelwright.judge.numerics.growth import Adding
-from kernelwright.judge.numerics.noughts import AskingForNoughts
-from kernelwright.judge.numerics.specials import Asking
+from kernelwright.judge.compare.growth import Adding
+from kernelwright.judge.compare.specials import Asking
+from kernelwright.judge.compare.zeros import AskingForZeros
 from kernelwright.judge.reference.constraining import Constraining, constrainable
 from kernelwright.judge.sandbox.flop_count import counting_flops
+from kernelwright.judge.sandbox.overlaps import extent_of, overlapping
 from kernelwright.loaders.plain import flatten, nesting
 
 
@@ -26,19 +26,18 @@ class Observed:
     nesting: str
     flops: int
     n_added: list[float]
-    """By output, how many numbers an operator that it comes from added up to one at most; nought
-    where all of them only moved numbers of the inputs."""
+    """By output, the longest reduction that it depends on; 0 where operators only moved numbers."""
     most_added: float
-    """The most that any did: arguments that were written to may be the result."""
+    """The longest reduction of all: arguments that were written to may be the result."""
     is_known: bool
-    """Whether of every operator it is known how many numbers it adds up."""
-    takes_variance: bool
+    """Whether the length of every operator's reductions is known."""
     factorises: bool
     convolves: bool
-    constrains: bool
-    """Whether it writes to the weights of its module."""
-    asked: frozenset[str]
-    """The distributions whose numbers it asks for: what it does with those is part of it."""
+    writes_weights: bool
+    asks_for_specials: bool
+    asks_for_zeros: bool
+    overlapping: frozenset[tuple[int, int]]
+    """Pairs of outputs that share memory, by their numbers."""
 
 
 def observe(
@@ -46,19 +45,15 @@ def observe(
     inputs: Sequence[Any] = (),
     module: torch.nn.Module | None = None,
 ) -> Observed:
-    """Make the call, without gradients; ``inputs``: its arguments and weights, as they are held,
-    the latter by a ``module`` that may write to them."""
+    """Make the call, without gradients.
+
+    ``inputs`` are its arguments and weights, the latter as held by a ``module`` that may write to
+    them.
+    """
     tensors = [t for t in tree_leaves(inputs) if isinstance(t, torch.Tensor)]
-    adding, asking = Adding(tensors), {SPECIAL: Asking(tensors), EMPTY: AskingForNoughts()}
-    constraining = Constraining(constrainable(module) if module else ())
-    with (
-        counting_flops() as counter,
-        torch.no_grad(),
-        adding,
-        constraining,
-        asking[SPECIAL],
-        asking[EMPTY],
-    ):
+    adding, specials, zeros = Adding(tensors), Asking(tensors), AskingForZeros()
+    writing = Constraining(constrainable(module) if module else ())
+    with counting_flops() as counter, torch.no_grad(), adding, writing, specials, zeros:
         result = call()
     outputs = flatten(result)
     return Observed(
@@ -68,9 +63,10 @@ def observe(
         list(map(adding.of, outputs)),
         most_added=adding.most,
         is_known=adding.is_known,
-        takes_variance=adding.takes_variance,
         factorises=adding.factorises,
         convolves=torch.ops.aten.convolution in counter.flop_counts["Global"],
-        constrains=constraining.is_seen,
-        asked=frozenset(name for name, one in asking.items() if one.is_heard),
+        writes_weights=writing.is_seen,
+        asks_for_specials=specials.is_heard,
+        asks_for_zeros=zeros.is_heard,
+        overlapping=frozenset(overlapping([extent_of(t) for t in outputs])),
     )

@@ -16,9 +16,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 MOST_BYTES = 1 << 29
-"""Of what a product reads or writes besides the convolution's own tensors, at a time."""
+"""Bytes that a product reads or writes at a time besides the convolution's own tensors."""
 FEWEST_CHANNELS = 16
-"""Of an ordinary convolution; with fewer the library is as quick (3 channels on an H200)."""
+"""Channels from which products pay for an ordinary convolution: with 3 the library is as quick on
+an H200."""
 
 
 class ConvolutionsByProducts(TorchDispatchMode):
@@ -71,8 +72,8 @@ class _Axis:
         self.n_ordinary = (size + 2 * padding - self.spread) // stride + 1
         self.n_transposed = (size - 1) * stride - 2 * padding + self.spread + extra
 
-    def meeting(self, place: int) -> tuple[slice, slice]:
-        """What of a transposed convolution's input has a place in its output, and which."""
+    def ranges(self, place: int) -> tuple[slice, slice]:
+        """The part of a transposed convolution's input that reaches its output, and where."""
         shift = place * self.dilation - self.padding
         first = max(0, -(shift // self.stride))
         last = min(self.size - 1, (self.n_transposed - 1 - shift) // self.stride)
@@ -97,7 +98,7 @@ def _transposed(
         for place in itertools.product(*(range(axis.kernel) for axis in axes)):
             factor = factors[..., *place].contiguous()  # else copied for each of the batch
             part = torch.matmul(factor, given).view(-1, n_out, *few.shape[2:])
-            read, written = zip(*map(_Axis.meeting, axes, place), strict=True)
+            read, written = zip(*map(_Axis.ranges, axes, place), strict=True)
             target[..., *written].add_(part[..., *read])
     return out
 

@@ -1,4 +1,4 @@
-"""What rounding to a reduced precision, where one was asked for, explains."""
+"""The errors that rounding to a reduced precision explains, where one was asked for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.numerics.allowances import explained
-from kernelwright.judge.numerics.compare import ROUNDING, Expected
+from kernelwright.judge.compare.allowances import explained
+from kernelwright.judge.compare.outputs import ROUNDING, Expected
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.sandbox.layout import map_tensors
 from kernelwright.judge.sandbox.lowering import lower, rounded
@@ -27,10 +27,9 @@ def widened_for(
     run: Run,
     in_float64: InFloat64,
 ) -> Expected:
-    """``expected`` with the errors allowed that the precision explains.
-
-    Those are what float64 does with rounded inputs and weights, and, where torch.autocast has the
-    precision, what the module does under it.
+    """``expected`` with the errors allowed that the precision explains: those of float64 with
+    rounded inputs and weights, and, where torch.autocast has the precision, those of the module
+    under autocast.
     """
     to_precision = partial(rounded, precision=precision)
     given = map_tensors(lambda t: widen(to_precision(t)), arguments)

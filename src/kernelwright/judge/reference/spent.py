@@ -1,4 +1,4 @@
-"""How much time something takes of its own."""
+"""A stopwatch for work whose neighbours do not count."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from contextlib import contextmanager
 
 
 class Spent:
-    """The seconds of all that has run within: of the wall or of processors, the fewer, because
-    what neighbours take is not its own. Its contexts decorate functions, too."""
+    """Adds up the seconds spent inside its contexts, which decorate functions too.
+
+    The smaller of wall time and processor time counts, so that time taken by other processes does
+    not.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -1,4 +1,4 @@
-"""A module in float64, with everything that it holds."""
+"""Modules in float64, with everything that they hold."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ OTHER_IN_FLOAT64 = (
 
 
 def in_float64(module: torch.nn.Module, change: Change | None = None) -> torch.nn.Module:
-    """A copy in float64, with a ``change`` its parameters by it before; tensors that are plain
-    attributes too, which ``Module.double`` leaves as they are."""
+    """A copy in float64, its parameters first changed by ``change``. Plain tensor attributes, which
+    ``Module.double`` leaves as they are, become float64 too."""
     twin = copied(module)
     if change is not None:
         for weight in twin.parameters():
@@ -49,8 +49,8 @@ def in_float64(module: torch.nn.Module, change: Change | None = None) -> torch.n
 
 
 class NamedWider(TorchFunctionMode):
-    """While it is entered, float32 that is asked for by name is float64, and so are the types that
-    ``wider`` names. What looks at bits is left as it is."""
+    """Replaces types that are asked for by name: float32 by float64, and others as ``wider`` says.
+    Views of bits are left alone."""
 
     def __init__(self, wider: Mapping[torch.dtype, torch.dtype] = WIDER) -> None:
         super().__init__()
@@ -71,9 +71,9 @@ class NamedWider(TorchFunctionMode):
 
 
 NAMINGS = (partial(NamedWider, WIDEST), NamedWider, contextlib.nullcontext)
-"""What becomes of types that are asked for by name, in the order in which they are tried: left as
-they are, a reference that computes angles in float32, or products in bfloat16, would be without an
-error of its own, and who computes them better would be wrong."""
+"""Replacements of types that are asked for by name, in the order in which they are tried. Without
+them, a reference that computes angles in float32, or products in bfloat16, would have no error of
+its own, and a kernel that computes them better would be wrong."""
 
 
 def run_in_float64(
@@ -82,7 +82,7 @@ def run_in_float64(
     namings: Sequence[Callable[[], Any]] = NAMINGS,
     change: Change | None = None,
 ) -> Any:
-    """What ``run`` gives for the module ``in_float64``; None if that fails."""
+    """What ``run`` gives for a float64 copy of the module; None if that fails."""
     for naming in namings:
         try:
             with memory_apart(), made_in(torch.float64):

@@ -14,8 +14,8 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import ReasonCode
+from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.numerics.pieces import same_bits
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.child import CallOptions, Child, ChildEnded, SampleTimes
 from kernelwright.judge.sandbox.layout import (

@@ -1,0 +1,229 @@
+"""Index collisions: integers made equal to what the reference compares them with.
+
+The task's own draws hardly ever hold such: the padding index among many words, a guessed label, an
+edge from a node to itself. The reference is watched while it runs on the task's own inputs.
+Integers that it compares, or adds up by index, and that are nowhere equal, are made equal in some
+places, by numbers within the tensor's own range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.judge.compare.hidden import is_plain
+from kernelwright.judge.compare.measures import is_whole
+from kernelwright.judge.perturb.bounds import in_bounds
+from kernelwright.judge.perturb.correlated import in_step
+from kernelwright.judge.perturb.distinct import (
+    has_distinct_tuples,
+    is_once,
+    with_distinct_tuples,
+)
+from kernelwright.judge.perturb.laid_out import laid_out
+from kernelwright.judge.perturb.patterns import kept, overlaps
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
+
+Run = Callable[[list[Any]], list[torch.Tensor]]
+
+EQUALITY = frozenset({"eq", "ne"})
+LOSSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
+"""Operators of ATen whose arguments are labels and, last, the label to ignore."""
+BAGS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
+"""Operators whose arguments are indices and, last, the padding index, if there is one."""
+ALIGNING = "_ctc_loss"
+"""The operator that compares each target with the one before it."""
+ADDING = frozenset({"index_add", "index_reduce", "scatter_add", "scatter_reduce"})
+"""Operators that reduce what has the same index."""
+OVERWRITING = frozenset({"index_copy", "scatter"})
+"""Operators whose result is undefined where an index occurs twice."""
+COPIES = frozenset({"_to_copy", "clone"})
+BARE = (torch.uint16, torch.uint32, torch.uint64)
+"""Types for which torch has hardly any operators."""
+COLLIDING_SHARE = 1 / 8
+"""Share of a tensor's numbers that are made equal."""
+MOST_LOOKED_AT = 256
+"""Most comparisons that are looked at: a table of edit distances has one for each pair of
+letters."""
+
+
+@dataclass(frozen=True)
+class Collision:
+    """Some of an argument's elements, and the numbers that they should become."""
+
+    place: int
+    """The argument's place among all tensors."""
+    at: torch.Tensor
+    """The places of the elements, in its memory."""
+    numbers: torch.Tensor
+
+
+def with_collisions(own: list[Any], run: Run, seed: int) -> list[Any]:
+    """``own`` arguments, one of them changed so that its integers equal what they are compared
+    with.
+
+    The ``seed`` says which: if others changed as well, what they are compared with would move.
+    """
+    found = _collisions(own, run, seed)
+    chosen = [*found][seed % len(found)] if found else None
+    places = iter(range(len(leaves(own))))
+    changed = map_tensors(lambda x: found[chosen] if next(places) == chosen else x, own)
+    return in_bounds(own, in_step(own, changed))
+
+
+def n_collisions(own: list[Any], run: Run) -> int:
+    """How many arguments have integers to be made equal."""
+    return len(_collisions(own, run, 0))
+
+
+def _collisions(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
+    """The changed arguments, by their places among all tensors."""
+    given = leaves(own)
+    if not any(map(_may_collide, given)):
+        return {}
+    draw = torch.Generator(given[0].device).manual_seed(seed)
+    copies = map_tensors(torch.clone, own)
+    with _Watched(leaves(copies), draw) as watched:
+        run(copies)
+    found: dict[int, torch.Tensor] = {}
+    for place, x in enumerate(given):
+        collisions = [one for one in watched.found if one.place == place]
+        if collisions and place not in watched.overwriting:
+            changed = _met(x, collisions)
+            found |= {} if torch.equal(x, changed) else {place: changed}
+    return found
+
+
+def _met(x: torch.Tensor, collisions: list[Collision]) -> torch.Tensor:
+    changed = x.clone()
+    memory = changed.as_strided((changed.untyped_storage().nbytes() // x.element_size(),), (1,))
+    low, high = min(0, int(x.min())), int(x.max())
+    for one in collisions:
+        at, order = one.at.sort(stable=True)
+        numbers = one.numbers[order]
+        is_meant = (numbers >= low) & (numbers <= high)
+        is_meant[1:] &= at[1:] != at[:-1]  # of several for one place the last would be luck
+        memory[at[is_meant]] = numbers[is_meant].to(x.dtype)
+    changed = with_distinct_tuples(x, changed) if has_distinct_tuples(x) else changed
+    return laid_out(kept(x, changed), x)
+
+
+def _may_collide(x: torch.Tensor) -> bool:
+    """Whether its numbers may occur more than once, and are not all the same."""
+    if not is_whole(x) or x.dtype in (torch.bool, *BARE) or x.numel() < 2 or overlaps(x):
+        return False
+    return bool((x != x.flatten()[0]).any()) and not is_once(x)
+
+
+class _Watched(TorchDispatchMode):
+    """Finds comparisons of the ``given`` arguments by the code that runs in this mode."""
+
+    def __init__(self, given: list[torch.Tensor], draw: torch.Generator) -> None:
+        super().__init__()
+        self._draw, self._n_seen = draw, 0
+        self.found: list[Collision] = []
+        self.overwriting: set[int] = set()
+        """The places of arguments by which something is written: none may come twice."""
+        self._known: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+        """By the memory of an argument, or of a copy: the tensor, so that nobody else gets its
+        memory, the argument's place, and of each element in that memory where it comes from."""
+        for place, x in enumerate(given):
+            if _may_collide(x):
+                n = x.untyped_storage().nbytes() // x.element_size()
+                self._know(x, place, torch.arange(n, device=x.device))
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func._schema.name.removeprefix("aten::").rstrip("_")
+        self._look(name, args)
+        if name in COPIES and (source := self._source(args[0])) and is_whole(result):
+            place, at = source
+            n = result.untyped_storage().nbytes() // result.element_size()
+            memory = at.new_zeros(n)
+            memory.as_strided(result.shape, result.stride(), result.storage_offset()).copy_(at)
+            self._know(result, place, memory)
+        return result
+
+    def _look(self, name: str, args: Any) -> None:
+        """At what an operator compares, or adds up by index."""
+        if name in EQUALITY | LOSSES:
+            one, other = (args[1], args[4]) if name in LOSSES else args[:2]
+            self._compare(one, other)
+            self._compare(other, one)
+        elif name in BAGS and len(args) > 8:
+            self._compare(args[1], args[8])
+        elif name == ALIGNING:
+            self._compare(args[1][..., 1:], args[1][..., :-1])
+        elif name == "isin":
+            self._seek(args[0], args[1])
+            self._seek(args[1], args[0])
+        elif name in ADDING or (name == "index_put" and args[3:] == (True,)):
+            for index in _indices(name, args):
+                self._seek(index, index)
+        elif name in OVERWRITING or name == "index_put":
+            sources = map(self._source, _indices(name, args))
+            self.overwriting |= {source[0] for source in sources if source}
+
+    def _know(self, x: torch.Tensor, place: int, at: torch.Tensor) -> None:
+        self._known[x.untyped_storage().data_ptr()] = x, place, at
+
+    def _source(self, x: Any) -> tuple[int, torch.Tensor] | None:
+        """Which argument a tensor is of, and where each of its elements is there."""
+        if not is_plain(x) or not is_whole(x):
+            return None
+        known = self._known.get(x.untyped_storage().data_ptr())
+        if known is None or known[0].element_size() != x.element_size():
+            return None
+        return known[1], known[2].as_strided(x.shape, x.stride(), x.storage_offset())
+
+    def _compare(self, x: Any, y: Any) -> None:
+        """Note what some of ``x`` are to be, if they are an argument's, and ``y`` in no place."""
+        source, y = self._source(x), _as_whole(y, x)
+        if source is None or y is None or self._has_seen_enough():
+            return
+        other = self._source(y)
+        is_met = x == y
+        if other is not None and other[0] == source[0]:
+            is_met &= source[1] != other[1]  # a number is what it is
+        if is_met.numel() and not bool(is_met.any()):
+            at, numbers = torch.broadcast_tensors(source[1], y)
+            picked = tuple(self._picked(n, x.numel()) for n in at.shape)
+            self.found.append(Collision(source[0], at[picked], numbers[picked]))
+
+    def _seek(self, x: Any, y: Any) -> None:
+        """Likewise if none of ``x`` is any of ``y``, or comes twice if that is ``x`` itself."""
+        source, y = self._source(x), _as_whole(y, x)
+        if source is None or y is None or y.numel() == 0 or self._has_seen_enough():
+            return
+        is_met = len(x.unique()) < x.numel() if y is x else bool(torch.isin(x, y).any())
+        if not is_met:
+            at = source[1].flatten()[self._picked(x.numel(), x.numel())]
+            numbers = y.flatten()[self._picked(y.numel(), x.numel())]
+            self.found.append(Collision(source[0], at, numbers))
+
+    def _has_seen_enough(self) -> bool:
+        self._n_seen += 1
+        return self._n_seen > MOST_LOOKED_AT
+
+    def _picked(self, n: int, n_elements: int) -> torch.Tensor:
+        """Places below ``n``, for some of so many elements."""
+        count = max(1, int(COLLIDING_SHARE * n_elements))
+        return torch.randint(n, (count,), generator=self._draw, device=self._draw.device)
+
+
+def _indices(name: str, args: Any) -> list[Any]:
+    """The tensors by which an operator of ATen adds up or writes."""
+    return list(args[1]) if name == "index_put" else [args[2]]
+
+
+def _as_whole(y: Any, x: Any) -> torch.Tensor | None:
+    """A whole number, or a tensor of such, beside the tensor ``x``."""
+    if is_plain(y):
+        return y if is_whole(y) and y.dtype != torch.bool else None
+    is_number = type(y) is int and is_plain(x)
+    return torch.tensor(y, device=x.device) if is_number else None

@@ -1,0 +1,243 @@
+"""What a call should return, in float64, and how far from it an answer may lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import Warned
+from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
+from kernelwright.judge.compare.allowances import lie_on_borders, useful_part
+from kernelwright.judge.compare.growth import growths
+from kernelwright.judge.compare.measures import all_finite, are_alike, as_real, is_whole, narrowest
+from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected, expect
+from kernelwright.judge.profile import TaskProfile
+from kernelwright.judge.reference import fitness, nudges, widened
+from kernelwright.judge.reference.convolutions import as_rounded
+from kernelwright.judge.reference.forward import Forward
+from kernelwright.judge.reference.kept import Kept
+from kernelwright.judge.reference.reduced import widened_for
+from kernelwright.judge.reference.spent import Spent
+from kernelwright.judge.refusal import FAILURES
+from kernelwright.judge.sandbox import layout
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
+
+
+class Expectations:
+    """The reference's answers, kept for the candidates that follow as far as memory allows."""
+
+    def __init__(
+        self,
+        forward: Forward,
+        profile: TaskProfile,
+        arguments_of: Callable[[Draw], list[Any]],
+        *,
+        first: Draw,
+        kept: Kept,
+        spent: Spent,
+    ) -> None:
+        self._forward, self._profile = forward, profile
+        self._arguments_of, self._first = arguments_of, first
+        self._kept, self.spent = kept, spent
+        self.refusals = frozenset[Warned]()
+        """Warnings about inputs that the reference refuses itself."""
+        self.usual: Expected | None = None
+        """What is allowed on the task's own inputs, without the numbers."""
+
+    def of(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        """What the call should return; None where the reference has no answer on these inputs.
+
+        Raises:
+            TaskError: it fails on its own inputs.
+        """
+        key = ("expected", draw)
+        if key in self._kept:
+            return self._kept[key]
+        try:
+            with self.spent():
+                expected = self._compute(draw, arguments)
+        except FAILURES as error:
+            if draw.check.is_own:
+                raise TaskError(
+                    f"the reference fails on its own inputs ({draw.name})",
+                    seen=f"{type(error).__name__}: {error}"[:300],
+                    do="run the task's file by itself and mend it",
+                ) from error
+            self.refusals |= fitness.own_refusal(error)
+            return None
+        if draw == self._first and expected is not None:
+            self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
+        return self.keep(draw, expected)
+
+    def keep(self, draw: Draw, expected: Expected | None) -> Expected | None:
+        """``expected``, kept where it may be asked for again: a timed call's never is."""
+        if draw.check is not TASK or draw == self._first:
+            self._kept.offer(("expected", draw), expected)
+        return expected
+
+    def moved(
+        self, draw: Draw, arguments: list[Any], expected: Expected, times: float
+    ) -> tuple[list[torch.Tensor] | None, list[float]]:
+        """``nudges.by_rounding`` of a draw."""
+        run = partial(self._forward.in_float64, draw.weights)
+        growth_ulp = self._growth_ulp(draw, is_floor=False)
+        return nudges.by_rounding(run, arguments, expected, growth_ulp, times=times)
+
+    def accepts(self, changed: list[Any], usual: list[Any]) -> bool:
+        """Whether the reference gives as many numbers as always, finite where those of ``usual``
+        arguments are."""
+        return accepts(self._forward, self._profile.results.example, changed, usual)
+
+    def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        check, forward = draw.check, self._forward
+        if not self._has_answer(draw, arguments):
+            return None  # before float64, which costs most
+        own = as_real(forward.run(arguments, draw.weights))
+        if not check.is_own and not layout.same_shapes(own, as_real(self._profile.results.example)):
+            return None  # a length or a scale among the inputs decides the shapes
+        if check.tolerance.may_be_random:
+            again = as_real(forward.run_unseeded(arguments))
+            if not all(map(are_alike, own, again)):
+                return None  # as a dropout whose probability was zero
+        exact, warnings = self._exact(draw, arguments, own)
+        exact, noise = fitness.without_noise(own, exact) if check.is_own else (exact, ())
+        growth_ulp = self._growth_ulp(draw, is_floor=True)
+        narrow = narrowest(leaves([arguments, list(forward.state(draw.weights).values())]))
+        by_row = not check.tolerance.by_output
+        expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
+        is_useless = expected.reference_error > USELESS
+        if check.is_own and is_useless and forward.widens_all_names:
+            forward.widen_fewer_names()
+            return self._compute(draw, arguments)
+        if not (warnings or self._profile.precision):
+            is_given = check.is_own or check.answer_counts
+            part = useful_part(expected) if is_useless and not is_given else expected
+            if part is None or (is_useless and check is OWN_WEIGHTS):
+                return None  # nobody can say what is right
+            expected = part
+            moved = partial(self.moved, draw, arguments, expected)
+            if check.is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
+                expected = _as_the_reference(own, growth_ulp)
+                warnings = widened.OTHER_IN_FLOAT64
+        loose = nudges.all_loose(own) if check.tolerance.choices_are_luck else expected.loose
+        # Few values may be exact.
+        typical = expected.typical if check.is_own and not warnings else []
+        expected = replace(expected, warnings=(*warnings, *noise), loose=loose, typical=typical)
+        return self._less_precise(draw, arguments, expected)
+
+    def _has_answer(self, draw: Draw, arguments: list[Any]) -> bool:
+        """Whether the reference's results under a check say how right others are."""
+        if draw.check.is_own or draw.check.answer_counts:
+            return True
+        forward = self._forward
+        results = as_real(forward.run_with_hidden(arguments, draw.weights))
+        # Beside weights of one, large sums round by more than they differ: which leads is luck.
+        if draw.check.tolerance.choices_are_luck and all(map(is_whole, results)):
+            return False
+
+        def run_usual() -> list[torch.Tensor]:
+            return forward.run_with_hidden(self._arguments_of(Draw(TASK, draw.seed)))
+
+        if not is_finite_as_usual(results, run_usual):
+            return False
+        if not self._profile.inputs.is_symmetric:
+            return True
+        # A matrix may no longer be definite without the reference noticing.
+        return all(self.accepts(x, arguments) for x in nudges.shaken(arguments))
+
+    def _exact(
+        self, draw: Draw, arguments: list[Any], own: list[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
+        """The results in float64, or the reference's ``own`` where there are none; warnings."""
+        wide = map_tensors(nudges.widen, arguments)
+        while (exact := self._forward.in_float64(draw.weights, wide)) is not None:
+            if layout.same_shapes(own, exact):
+                return exact, ()
+            self._forward.widen_fewer_names()
+        return [nudges.widen(t) for t in own], widened.NO_FLOAT64
+
+    def _less_precise(
+        self, draw: Draw, arguments: list[Any], expected: Expected
+    ) -> Expected | None:
+        """``expected`` with the errors that a reduced precision, or the library's TF32, explains;
+        None where that is nearly everything.
+
+        Raises:
+            TaskError: it is so on the task's own inputs.
+        """
+        profile, forward = self._profile, self._forward
+        if not profile.precision:
+            if not profile.may_round_to_tf32:
+                return expected
+            run = partial(forward.run, arguments, draw.weights)
+            return as_rounded(expected, run, is_own=draw.check.is_own)
+        if profile.precision == "tf32" and not profile.work.flops:
+            return expected  # it is about products only
+        wider = widened_for(
+            profile.precision,
+            expected,
+            forward.modules[draw.weights],
+            arguments,
+            run=forward.run_module,
+            in_float64=partial(forward.in_float64, draw.weights),
+        )
+        is_timed = draw.check is TASK and draw != self._first
+        if wider.reference_error <= USELESS or is_timed:
+            return wider
+        if draw == self._first:
+            raise fitness.meaningless(forward.task, wider.reference_error)
+        return None
+
+    def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
+        """How many ulp each output's sums may be off under a check.
+
+        Beside the effect of moved inputs, what operators add up counts for the floor only, or far
+        from zero.
+        """
+        tolerance = draw.check.tolerance
+        terms = draw.shapes.terms if draw.shapes else self._profile.work.terms
+        counts = terms.added if is_floor or tolerance.longest_sums else terms.usual
+        loops = terms.added if not is_floor and tolerance.far_from_zero else counts
+        return growths(
+            counts,
+            loops,
+            equal_terms=tolerance.equal_terms,
+            has_products=self._profile.work.flops > 0,
+        )
+
+
+def accepts(
+    forward: Forward, example: list[torch.Tensor], changed: list[Any], usual: list[Any]
+) -> bool:
+    """Whether the reference gives results like the ``example`` for changed arguments, finite where
+    those of ``usual`` arguments are."""
+    try:
+        results = as_real(forward.run_with_hidden(changed))
+        is_alike = layout.same_shapes(results, as_real(example))
+        return is_alike and is_finite_as_usual(results, lambda: forward.run_with_hidden(usual))
+    except FAILURES:
+        return False
+
+
+def is_finite_as_usual(
+    results: list[torch.Tensor], run_usual: Callable[[], list[torch.Tensor]]
+) -> bool:
+    """Whether results are finite, except where the usual ones are not either, as behind masks.
+    Results with a NaN that integers hide are one more, see ``compare.hidden``."""
+    if all_finite(results):
+        return True
+    others = as_real(run_usual())
+    pairs = zip(results, others, strict=False)
+    is_usual = (torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
+    return len(results) == len(others) and all(is_usual)
+
+
+def _as_the_reference(own: list[torch.Tensor], growth_ulp: list[float]) -> Expected:
+    """The reference's own results as what is exact: in float64 it gives something else."""
+    expected = expect(own, [nudges.widen(t) for t in own], growth_ulp)
+    return replace(expected, is_conditioned=True, is_explained=True, loose_share=LOOSE_SHARE)
