@@ -102,7 +102,7 @@ def test_positions_that_fill_a_table_are_shuffled_or_repeated():
     assert bool((twice.diff() == 0).any())
 
 
-def test_sorted_rows_without_common_numbers_exchange_numbers():
+def test_sorted_rows_that_share_no_number_exchange_numbers():
     pages = torch.arange(256).view(16, 16)
     (y,) = resample_integers([pages], [True], 7)
     assert bool((y.diff() > 0).all()) and torch.equal(y.flatten().sort().values, pages.flatten())
