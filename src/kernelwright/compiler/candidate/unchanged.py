@@ -27,6 +27,8 @@ class Kept:
         return Kept, ()
 
 
+TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
+"""Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
 PLUMBING = {*vars(nn.Module()), *COMPILING, "_kept"}  # these say nothing of a forward
 BY_CALLERS = {"forward", "_reference_forward"}  # of the whole module: its callers meet them
@@ -145,6 +147,8 @@ class Described:
         Only where one differs the module is described anew.
         """
         if torch.compiler.is_dynamo_compiling():
+            if not TRACES_MODULES:
+                return "torch.compile of torch before 2.13 cannot look at the module"
             return self.why_changed_at_trace(module)
         kept = kept_by(module)
         if kept.seen is not None:

@@ -99,7 +99,7 @@ def _seen(
     # writing of files.
     if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
         return 0.0, 1.0
-    n_profiles = N_PROFILES if runner.place.kind == "cpu" else 1
+    n_profiles = N_PROFILES if runner.backend.kind == "cpu" else 1
     profiles = [runner.profile(oracle.first_arguments) for _ in range(n_profiles)]
     own = statistics.median(_shares(profile, source, timed_ns)[0] for profile in profiles)
     return own, 1 - own

@@ -54,7 +54,7 @@ def make_corpus(
     root, store, index = Path(tree), Store(Path(out)), SourceIndex()
     sources = sorted(path for path in root.rglob("*.cu") if path.is_file())
     if not sources:
-        raise UsageError("no .cu files in the tree", index=str(root), do="name another folder")
+        raise UsageError("no .cu files in the tree", seen=str(root), do="name another folder")
     rows: list[PortPair | Reject] = []
     for path in sources:
         row = _row(
