@@ -91,3 +91,10 @@ def written_whole(path: Path | str) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def holds_installed_packages(folder: str) -> bool:
+    """Whether pip installed packages there, as with ``--target``. The working folder never counts:
+    what else lies in it is the user's own."""
+    path = Path(folder)
+    return path.absolute() != Path.cwd() and any(path.glob("*.dist-info"))

@@ -13,6 +13,7 @@ from typing import Any
 
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError, nearest
+from kernelwright.core.places import holds_installed_packages
 from kernelwright.core.task import Task
 from kernelwright.loaders import pickling, synthesis
 from kernelwright.loaders.copies import copied
@@ -110,10 +111,11 @@ def _open_named(target: str) -> tuple[Task, dict[str, Any]]:
 
 
 def _own_folders() -> tuple[str, ...]:
-    """Return the working folder and the folders of ``sys.path`` outside the installation."""
+    """Return the working folder and the folders of ``sys.path`` that hold no installed packages."""
     installed = (sys.prefix, sys.base_prefix)
     folders = [os.path.abspath(folder) for folder in ("", *sys.path)]
-    return tuple(dict.fromkeys(f for f in folders if not f.startswith(installed)))
+    own = (f for f in folders if not f.startswith(installed) and not holds_installed_packages(f))
+    return tuple(dict.fromkeys(own))
 
 
 def _from_named(

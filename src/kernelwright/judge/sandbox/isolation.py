@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.core.errors import DeviceError
+from kernelwright.core.places import holds_installed_packages
 from kernelwright.judge.sandbox import kernel_calls as kernel
 from kernelwright.judge.sandbox import landlock, seccomp
 
@@ -117,6 +118,7 @@ def visible_folders() -> tuple[str, ...]:
     package = Path(__file__).resolve().parents[3]
     entries = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
     entries += [e for e in sys.path if e.endswith(("site-packages", "dist-packages"))]
+    entries += [e for e in sys.path if e and holds_installed_packages(e)]
     if site.ENABLE_USER_SITE:
         entries.append(site.getusersitepackages())
     entries += [e for e in sys.path if e and (Path(e) / "torch" / "__init__.py").exists()]
