@@ -4,17 +4,26 @@ PYTHON ?= python3
 TASK ?= examples/rms_gate.py
 BUDGET ?= 90s
 BIN := .venv/bin
-# Tests that take no times; the others run one at a time, because they do.
-UNTIMED := tests/null tests/snapshots $(addprefix tests/host/,compose emit emit_gpu port propose)
+# Tests that time nothing run side by side; the others run one at a time, because they measure.
+SIDE_BY_SIDE := tests/null tests/snapshots $(addprefix tests/host/,suites emit emit_gpu port compiler)
+PYTEST := $(BIN)/python -m pytest -q
+PARALLEL := $(PYTEST) -n auto --maxprocesses 4
+# What shows that every command works, and that the judge isolates and refuses.
+COMMANDS := $(addprefix tests/host/,cli batch search conformance zoo/test_hooks.py judge/test_statuses.py \
+  judge/test_input_poisoner.py swarm/test_search.py)
 
-.PHONY: optimize test zoo lint clean
+.PHONY: optimize test test-all zoo lint clean
 
 optimize: .venv/installed
 	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 $(UNTIMED)
-	$(BIN)/python -m pytest -q tests/host tests/device $(addprefix --ignore=,$(UNTIMED))
+	$(PARALLEL) -m "not slow" $(SIDE_BY_SIDE)
+	$(PYTEST) -m "not slow" $(COMMANDS)
+
+test-all: .venv/installed-test lint
+	$(PARALLEL) $(SIDE_BY_SIDE)
+	$(PYTEST) tests/host tests/device $(addprefix --ignore=,$(SIDE_BY_SIDE))
 
 zoo: .venv/installed-test
 	$(BIN)/python -m kernelwright.testing.zoo zoo
