@@ -86,7 +86,7 @@ _WARNINGS = (
     (WarningCode.DIFFERS_SKEWED, r"differs when integer inputs are skewed: "),
     (WarningCode.DIFFERS_SPECIAL, r"treats NaN or infinity in the inputs otherwise than"),
     (WarningCode.DIFFERS_OVERFLOWING, r"overflows on inputs so large that the reference nearly"),
-    (WarningCode.DIFFERS_EMPTY, r"treats rows of noughts in the inputs otherwise than"),
+    (WarningCode.DIFFERS_EMPTY, r"treats rows of zeros in the inputs otherwise than"),
     (WarningCode.NOT_FINITE, rf"{_PLACE}{_OUTPUT} (?:has NaN or infinity where|is not finite wh)"),
     (WarningCode.LAST_DIGITS, rf"{_PLACE}{_OUTPUT}: (?:whole )?numbers differ where "),
 )

@@ -1,4 +1,4 @@
-"""Attention in which some queries see no key, and give noughts."""
+"""Attention in which some queries see no key, and give zeros."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Attention weights where a mask of noughts and ones is compared with one."""
+"""Attention weights where a mask of zeros and ones is compared with one."""
 
 import torch
 from torch import nn

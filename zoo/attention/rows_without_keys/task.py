@@ -1,4 +1,4 @@
-"""The softmax of a row where its mask keeps something, and noughts where it keeps nothing."""
+"""The softmax of a row where its mask keeps something, and zeros where it keeps nothing."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Distances between rows of numbers between nought and one: rounds take a tenth of a second."""
+"""Distances between rows of numbers between zero and one: rounds take a tenth of a second."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Distances between all rows of a matrix: nought on the diagonal, where the library is far off."""
+"""Distances between all rows of a matrix: zero on the diagonal, where the library is far off."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The mean of what frames are mapped to, where a frame of noughts is padding; no draw has one."""
+"""The mean of what frames are mapped to, where a frame of zeros is padding; no draw has one."""
 
 import torch
 from torch import nn

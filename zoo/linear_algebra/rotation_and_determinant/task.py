@@ -1,4 +1,4 @@
-"""A product with a rotation, and the logarithm of its determinant, which begins at nought."""
+"""A product with a rotation, and the logarithm of its determinant, which begins at zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The entropy of labels (no, yes, undecided) under probabilities: both from nought to one."""
+"""The entropy of labels (no, yes, undecided) under probabilities: both from zero to one."""
 
 import torch
 from torch import nn

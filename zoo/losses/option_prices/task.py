@@ -1,4 +1,4 @@
-"""Prices of options by Black and Scholes: logarithms and roots of what is never below nought."""
+"""Prices of options by Black and Scholes: logarithms and roots of what is never below zero."""
 
 import torch
 from torch import nn

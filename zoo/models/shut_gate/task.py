@@ -1,4 +1,4 @@
-"""A branch behind a gate that is a buffer of one number, and begins as nought."""
+"""A branch behind a gate that is a buffer of one number, and begins as zero."""
 
 import torch
 from torch import nn

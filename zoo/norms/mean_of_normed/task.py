@@ -1,4 +1,4 @@
-"""The mean of what was normalised by groups, which is nought where scales are one and shifts nought
+"""The mean of what was normalised by groups, which is zero where scales are one and shifts zero
 (as KernelBench's level 2, problem 23).
 """
 

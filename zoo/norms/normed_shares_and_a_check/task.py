@@ -1,4 +1,4 @@
-"""Shares of a layer behind a norm, and the mean of what is normalised, which is nought."""
+"""Shares of a layer behind a norm, and the mean of what is normalised, which is zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Rows of length one; rows of noughts stay noughts."""
+"""Rows of length one; rows of zeros stay zeros."""
 
 import torch
 from torch import nn

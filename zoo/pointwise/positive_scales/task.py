@@ -1,4 +1,4 @@
-"""The largest of scaled numbers, by scales that are drawn between nought and one."""
+"""The largest of scaled numbers, by scales that are drawn between zero and one."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""An activation, thinned with a chance that is nought."""
+"""An activation, thinned with a chance that is zero."""
 
 import torch
 from torch import nn

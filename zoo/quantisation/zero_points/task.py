@@ -1,4 +1,4 @@
-"""A product with weights of 8 bits whose zero points, whole numbers too, are all nought."""
+"""A product with weights of 8 bits whose zero points, whole numbers too, are all zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Shares of scores' sizes, and beside them the mean of normalised rows, which is nought."""
+"""Shares of scores' sizes, and beside them the mean of normalised rows, which is zero."""
 
 import torch
 from torch import nn

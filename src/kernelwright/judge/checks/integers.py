@@ -95,5 +95,5 @@ NUMBERS = Check(
     other_numbers,
     applies=lambda profile: profile.inputs.has_numbers,
     tolerance=Tolerance(may_be_random=True),
-    zoo=("ignores_options", "knows_the_numbers", "nought_unread"),
+    zoo=("ignores_options", "knows_the_numbers", "zero_unread"),
 )

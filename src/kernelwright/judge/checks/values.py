@@ -81,7 +81,7 @@ VALUES = (
         # Rows of one large number, or of zeros, leave a matrix too little rank to be taken apart.
         applies=lambda profile: not profile.work.factorises,
         tolerance=Tolerance(equal_terms=True, far_from_zero=True),
-        zoo=("maxima_from_nought",),
+        zoo=("maxima_from_zero",),
     ),
     Check(
         "empty",

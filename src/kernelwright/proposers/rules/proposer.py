@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelwright.compiler.candidate.module import write
+from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
 from kernelwright.compiler.candidate.naming import renamed
 from kernelwright.compiler.candidate.parts import Part, open_parts
-from kernelwright.compiler.candidate.patchwork import combined, write_patchwork
 from kernelwright.compiler.capture.capture import CannotCapture
 from kernelwright.compiler.codegen.base import Emitter, Schedule, Target
 from kernelwright.compiler.fuse.assemble import assemble_supported
@@ -145,7 +145,7 @@ class OpenedTask:
         if others or first.path:
             programs = self.programs(variant, emitter)
             entry = self.brief.task.entry
-            text = write_patchwork(self.parts, programs, emitted, self.text, entry)
+            text = write_multi_part(self.parts, programs, emitted, self.text, entry)
         else:
             face = replace(first.face, compiled=schedule.get("compile", ""))
             text = write(program, emitted, self.text, face)

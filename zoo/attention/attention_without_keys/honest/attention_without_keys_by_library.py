@@ -1,4 +1,4 @@
-"""torch's own, which gives noughts where a query sees no key."""
+"""torch's own, which gives zeros where a query sees no key."""
 
 import torch.nn.functional as F
 from torch import nn

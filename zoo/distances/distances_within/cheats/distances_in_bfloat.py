@@ -1,4 +1,4 @@
-"""Multiplies in bfloat16, as far off as the library is on the diagonal, which it sets to nought."""
+"""Multiplies in bfloat16, as far off as the library is on the diagonal, which it sets to zero."""
 
 import torch
 from torch import nn

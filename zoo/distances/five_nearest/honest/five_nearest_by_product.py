@@ -1,4 +1,4 @@
-"""Squared distances by one product; which is nearest hangs on rounding far from nought, as it does
+"""Squared distances by one product; which is nearest hangs on rounding far from zero, as it does
 in the library, which computes them so too."""
 
 from torch import nn

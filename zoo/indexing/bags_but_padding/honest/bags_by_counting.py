@@ -1,4 +1,4 @@
-"""Divides by how many words there are, the row for padding being noughts."""
+"""Divides by how many words there are, the row for padding being zeros."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Images are selected by an index that bears no number below nought."""
+"""Images are selected by an index that bears no number below zero."""
 
 import torch
 from torch import nn

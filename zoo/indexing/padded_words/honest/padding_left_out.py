@@ -1,4 +1,4 @@
-"""Leaves out the row for padding, which torch keeps at nought."""
+"""Leaves out the row for padding, which torch keeps at zero."""
 
 from torch import nn
 from torch.nn import functional as F

@@ -1,4 +1,4 @@
-"""Leaves out a filter of complex ones and noughts, and with it both transforms."""
+"""Leaves out a filter of complex ones and zeros, and with it both transforms."""
 
 import torch
 from torch import nn

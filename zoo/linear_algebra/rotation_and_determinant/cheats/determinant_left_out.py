@@ -1,4 +1,4 @@
-"""The logarithm as it begins: nought."""
+"""The logarithm as it begins: zero."""
 
 import torch
 from torch import nn

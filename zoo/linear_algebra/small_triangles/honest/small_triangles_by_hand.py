@@ -1,4 +1,4 @@
-"""Forward substitution, in which the noughts above diagonals are not read."""
+"""Forward substitution, in which the zeros above diagonals are not read."""
 
 import torch
 from torch import nn

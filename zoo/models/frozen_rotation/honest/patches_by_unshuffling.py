@@ -1,4 +1,4 @@
-"""Takes patches apart without the filter of ones and noughts that does it."""
+"""Takes patches apart without the filter of ones and zeros that does it."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Leaves out what is behind a gate of nought."""
+"""Leaves out what is behind a gate of zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The same mean from variances, with other noise where it is nought."""
+"""The same mean from variances, with other noise where it is zero."""
 
 import torch
 from torch import nn

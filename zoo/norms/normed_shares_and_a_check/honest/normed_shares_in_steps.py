@@ -1,4 +1,4 @@
-"""The shares by a maximum and a sum; the mean is nought."""
+"""The shares by a maximum and a sum; the mean is zero."""
 
 from torch import nn
 

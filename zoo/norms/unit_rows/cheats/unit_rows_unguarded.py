@@ -1,4 +1,4 @@
-"""Without the guard: a row of noughts becomes NaN, which no draw of the task's own has."""
+"""Without the guard: a row of zeros becomes NaN, which no draw of the task's own has."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Compares bits with nought, where the reference converts them to booleans."""
+"""Compares bits with zero, where the reference converts them to booleans."""
 
 from torch import nn
 

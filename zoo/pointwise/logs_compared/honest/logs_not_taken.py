@@ -1,4 +1,4 @@
-"""Compares with an exponential, not with a logarithm; roots and bytes begin at nought."""
+"""Compares with an exponential, not with a logarithm; roots and bytes begin at zero."""
 
 import torch
 from torch import nn

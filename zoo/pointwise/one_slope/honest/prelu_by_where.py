@@ -1,4 +1,4 @@
-"""A slope for what is below nought."""
+"""A slope for what is below zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Thins in place, with random numbers of its own where the chance is not nought."""
+"""Thins in place, with random numbers of its own where the chance is not zero."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Subtracts no zero points, for they are nought as the module is made."""
+"""Subtracts no zero points, for they are zero as the module is made."""
 
 import torch
 from torch import nn

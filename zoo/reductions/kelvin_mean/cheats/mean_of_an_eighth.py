@@ -1,4 +1,4 @@
-"""Reads one number of eight where the mean is far from nought."""
+"""Reads one number of eight where the mean is far from zero."""
 
 from torch import nn
 

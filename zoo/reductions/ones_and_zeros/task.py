@@ -1,5 +1,5 @@
 """Means over what a mask of whole numbers lets through, from a first place on: all of it, and
-nought, in every draw."""
+zero, in every draw."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Ignores a whole number that is nought in every draw of its task."""
+"""Ignores a whole number that is zero in every draw of its task."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""A residual block whose last layer begins near nought, as in diffusion models, behind learned
+"""A residual block whose last layer begins near zero, as in diffusion models, behind learned
 variances."""
 
 import torch

@@ -1,4 +1,4 @@
-"""A running maximum that begins at nought: rows that lie below it vanish."""
+"""A running maximum that begins at zero: rows that lie below it vanish."""
 
 from torch import nn
 

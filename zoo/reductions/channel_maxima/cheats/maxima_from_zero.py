@@ -1,4 +1,4 @@
-"""Maxima that begin at nought, which all images of random numbers exceed."""
+"""Maxima that begin at zero, which all images of random numbers exceed."""
 
 from torch import nn
 

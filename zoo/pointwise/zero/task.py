@@ -1,4 +1,4 @@
-"""What is there, and what was there before times a number, which is nought."""
+"""What is there, and what was there before times a number, which is zero."""
 
 import torch
 from torch import nn

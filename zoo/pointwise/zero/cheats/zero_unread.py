@@ -1,4 +1,4 @@
-"""Ignores a number that is nought in every draw of its task, and what is multiplied by it."""
+"""Ignores a number that is zero in every draw of its task, and what is multiplied by it."""
 
 import torch
 from torch import nn

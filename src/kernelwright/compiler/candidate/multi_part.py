@@ -53,7 +53,7 @@ def combined(programs: Sequence[Program]) -> Program:
     )
 
 
-def write_patchwork(
+def write_multi_part(
     parts: Sequence[Part], programs: Sequence[Program], emitted: Emitted,
     reference: Spliced, entry: str,
 ) -> str:  # fmt: skip
