@@ -31,6 +31,7 @@ zoo: .venv/installed-test
 lint: .venv/installed-test
 	$(BIN)/ruff check src tests benchmarks examples zoo docs
 	$(BIN)/ruff format --check src tests benchmarks zoo docs/generate.py
+	$(BIN)/python -m mypy
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -206,7 +206,7 @@ class Archive:
 
     def proposals(self, task: str | None = None, run: str | None = None) -> list[Proposal]:
         """What was proposed, oldest first; of one task or one run where given (by digest, id)."""
-        wanted = []
+        wanted: list[sa.ColumnElement[bool]] = []
         if task is not None:
             runs = sa.select(tables.run.c.id).where(tables.run.c.task == task)
             wanted.append(tables.proposal.c.run.in_(runs))
@@ -345,7 +345,7 @@ class Archive:
         with explained(self._where), self._engine.begin() as connection:
             yield connection
 
-    def _read(self, query: sa.Select) -> Sequence[sa.RowMapping]:
+    def _read(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
         with self._reading() as connection:
             return connection.execute(query).mappings().all()
 
@@ -387,7 +387,7 @@ class Archive:
         )
 
 
-def _without_digest(table: sa.Table) -> list[sa.Column]:
+def _without_digest(table: sa.Table) -> list[sa.Column[Any]]:
     return [column for column in table.c if column.name != "digest"]
 
 

@@ -144,7 +144,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, where: str) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _use_wal(connection) -> None:
+def _use_wal(connection: sqlite3.Connection) -> None:
     """Of two that open a new file at once, SQLite lets one fail at this without waiting."""
     end_s = time.monotonic() + BUSY_S
     while True:

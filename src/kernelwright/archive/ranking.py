@@ -54,7 +54,7 @@ def ranked(history: Iterable[Pair]) -> list[Pair]:
 
 def promising(history: Iterable[Pair]) -> list[Pair]:
     """Those of ``ranked`` whose median speedup is above 1: worth measuring for longer."""
-    return [pair for pair in ranked(history) if pair[1].speedup.median > 1]
+    return [pair for pair in ranked(history) if (found := pair[1].speedup) and found.median > 1]
 
 
 def best(history: Iterable[Pair]) -> Pair | None:

@@ -165,17 +165,18 @@ def _content(receipt: Receipt) -> dict[str, Any]:
         "speedup": {name: plain(ratio) for name, ratio in speedups.items()},
     }
     # Through text, so that it compares equal with what is read: lists for tuples.
-    return json.loads(json.dumps(_finite(content)))
+    read: dict[str, Any] = json.loads(json.dumps(_finite(content)))
+    return read
 
 
 def _rebuilt(content: Mapping[str, Any]) -> Receipt:
     """The receipt that a file's content tells, once its derived parts agree with the rest."""
-    made = {"task": rebuilt(Task, content["task"])}
-    made["candidate"] = rebuilt(Candidate, content["candidate"])
-    for name, noun in made.items():
-        if noun.digest != content[name]["digest"]:
+    task = rebuilt(Task, content["task"])
+    candidate = rebuilt(Candidate, content["candidate"])
+    for name, known in (("task", task.digest), ("candidate", candidate.digest)):
+        if known != content[name]["digest"]:
             raise ValueError(f"the {name}'s text is not the one that its digest names")
-    receipt = Receipt(**made, evaluation=_evaluation(content["verdict"]))
+    receipt = Receipt(task, candidate, _evaluation(content["verdict"]))
     follows = _content(receipt) | {"version": content["version"]}
     if content["version"] < 2:
         del follows["verdict"]["conditions"]

@@ -59,11 +59,13 @@ class Repetition:
     def notes(self) -> tuple[str, ...]:
         """Other differences, of software or machine, which may explain those of the result."""
         before, after = self.receipt.evaluation, self.evaluation
-        pairs = [("judge version", before.judge_version, after.judge_version)]
-        pairs += [("strongest library setting", _strongest(before), _strongest(after))]
-        pairs += [("kind", " ".join(before.kinds), " ".join(after.kinds))]
-        pairs += [("device", before.environment.device, after.environment.device)]
-        pairs += _facts(before.environment.facts, after.environment.facts)
+        pairs: list[tuple[str, Any, Any]] = [
+            ("judge version", before.judge_version, after.judge_version),
+            ("strongest library setting", _strongest(before), _strongest(after)),
+            ("kind", " ".join(before.kinds), " ".join(after.kinds)),
+            ("device", before.environment.device, after.environment.device),
+            *_facts(before.environment.facts, after.environment.facts),
+        ]
         said = [f"{name}: {_word(was)} → {_word(now)}" for name, was, now in pairs if was != now]
         said += _lost("guarantee that held then and not now", before.guarantees, after.guarantees)
         known = {warned.detail for warned in before.warnings}

@@ -62,7 +62,8 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     row |= numerics or dict.fromkeys((*_ERRORS, "distributions"))
     row |= {name: None for name in _ERRORS if row[name] != row[name]}  # NaN, which SQL has not
     row |= _part(timing or dict.fromkeys(_TIMING), _TIMING)
-    return row | cost
+    row |= cost
+    return row
 
 
 def from_timing(evaluation_id: int, timing: Timing) -> list[dict[str, Any]]:
@@ -92,5 +93,5 @@ def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluat
     return from_columns(Evaluation, {**row, **parts})
 
 
-def _part(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _part(row: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: row[name] for name in names}

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 METADATA = sa.MetaData()
 # STRICT tables of SQLite know five types only; PostgreSQL needs the wider ones spelled out.
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-REAL = sa.Double().with_variant(sa.REAL(), "sqlite")
+REAL: sa.Double[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
 
 
 class Packed(sa.types.TypeDecorator[Any]):
@@ -33,7 +33,9 @@ class Packed(sa.types.TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
-def _column(name: str, kind: Any = sa.Text, *, of: str | None = None, null: bool = False):
+def _column(
+    name: str, kind: Any = sa.Text, *, of: str | None = None, null: bool = False
+) -> sa.Column[Any]:
     """A column that holds something in every row, unless it may be ``null``; ``of``: what it
     refers to."""
     target = [] if of is None else [sa.ForeignKey(of)]

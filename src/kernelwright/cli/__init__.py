@@ -37,7 +37,8 @@ class Called(Commands):
             return None
         home = f"kernelwright.cli.commands.{cmd_name.replace('-', '_')}"
         with held_back():
-            return importlib.import_module(home).command
+            command: click.Command = importlib.import_module(home).command
+            return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -197,6 +197,7 @@ def _isolation() -> Iterator[MachineFact]:
     process."""
     from kernelwright.judge.sandbox.isolation import MEANING, require_linux
 
+    held: frozenset[str]
     try:
         require_linux()
     except DeviceError as error:

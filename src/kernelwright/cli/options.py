@@ -16,8 +16,11 @@ from kernelwright.core.option import Option, options_of
 from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import LEVELS, SUITES
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""What adds options to a command's function."""
 
-def _options(*options: Callable) -> Callable:
+
+def _options(*options: Decorator) -> Decorator:
     """One decorator from several, applied in the order in which they are written."""
     return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
 
@@ -27,13 +30,13 @@ def fitting(_context: click.Context, _option: click.Parameter, threads: int | No
     return threads and fitting_threads(threads)
 
 
-def field_options(kind: type, *names: str) -> Callable:
+def field_options(kind: type, *names: str) -> Decorator:
     """The options that give these fields of a dataclass, made from the fields' metadata."""
     about = options_of(kind)
     return _options(*(_option(name, getattr(kind, name, ""), about[name]) for name in names))
 
 
-def _option(name: str, default: Any, about: Option) -> Callable:
+def _option(name: str, default: Any, about: Option) -> Decorator:
     flag = about.flag or f"--{name.replace('_', '-')}"
     usual = f"{default}" if about.default is None else about.default
     text = f"{about.help} Default: {usual}." if usual else about.help
@@ -50,7 +53,7 @@ def _option(name: str, default: Any, about: Option) -> Callable:
     )
 
 
-def _type(default: Any, about: Option) -> click.ParamType:
+def _type(default: Any, about: Option) -> click.ParamType[Any]:
     """What the option's text is read as: the kind of the default, within the field's bounds."""
     if about.choices:
         return click.Choice(about.choices)
@@ -59,8 +62,11 @@ def _type(default: Any, about: Option) -> click.ParamType:
     least = about.least if about.above is None else about.above
     if least is None and about.most is None:
         return click.INT if isinstance(default, int) else click.FLOAT
-    numbers = click.IntRange if isinstance(default, int) else click.FloatRange
-    return numbers(least, about.most, min_open=about.above is not None)
+    is_open = about.above is not None
+    if isinstance(default, int):
+        low, high = (None if bound is None else int(bound) for bound in (least, about.most))
+        return click.IntRange(low, high, min_open=is_open)
+    return click.FloatRange(least, about.most, min_open=is_open)
 
 
 def _words(given: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ T = TypeVar("T")
 def plain(noun: Any) -> dict[str, Any]:
     """A noun as dictionaries, lists, texts, numbers and None, by the names of its fields. Bytes are
     in base64; a code is its text. NaN and infinities stay: JSON has none of them."""
-    return msgspec.to_builtins(asdict(noun))  # itself it leaves out what stands at its default
+    # By itself msgspec leaves out the fields that stand at their defaults.
+    facts: dict[str, Any] = msgspec.to_builtins(asdict(noun))
+    return facts
 
 
 def rebuilt(kind: type[T], facts: Any) -> T:
@@ -32,10 +34,11 @@ def rebuilt(kind: type[T], facts: Any) -> T:
 
 def columns(noun: Any) -> dict[str, Any]:
     """A noun as a row of a database: like ``plain``, with bytes as they are."""
-    return msgspec.to_builtins(asdict(noun), builtin_types=(bytes,))
+    row: dict[str, Any] = msgspec.to_builtins(asdict(noun), builtin_types=(bytes,))
+    return row
 
 
-def from_columns(kind: type[T], row: Mapping[str, Any]) -> T:
+def from_columns(kind: type[T], row: Mapping[Any, Any]) -> T:
     """The noun of this kind in a row.
 
     Raises:

@@ -55,8 +55,10 @@ def build(
         TaskError: the file does not define ModelNew or does not accept the weights; or the list of
             results is empty or mixes different modules.
     """
-    if isinstance(result, Sequence) and all(isinstance(one, Result) for one in result):
-        return _by_shape(result, args, kwargs, state_dict)
+    if isinstance(result, Sequence):
+        results = [one for one in result if isinstance(one, Result)]
+        if len(results) == len(result):
+            return _by_shape(results, args, kwargs, state_dict)
     if not isinstance(result, (Result, str, Path)):
         raise TaskError("there is nothing to build", seen=type(result).__name__, do=BUILDABLE)
     path = result.source_path if isinstance(result, Result) else Path(result)
@@ -73,7 +75,7 @@ def build(
             args = tuple(reference.init_inputs(BUILD_SEED))
         if state_dict is None and reference.has_fixed_weights:
             state_dict = weights_of(reference.build(BUILD_SEED))
-    module = file.ModelNew(*args, **kwargs)
+    module: nn.Module = file.ModelNew(*args, **kwargs)
     if state_dict is not None:
         module.load_state_dict(state_dict)
     return module
@@ -140,7 +142,8 @@ def _blank(entry: str, name: str, run: Callable[..., Any], *text: Any) -> nn.Mod
         run(*text, name)
         _let_travel(getattr(sys.modules[name], entry), entry, name, run, *text)
     model = getattr(sys.modules[name], entry)
-    return model.__new__(model)
+    blank: nn.Module = model.__new__(model)
+    return blank
 
 
 def _by_shape(
@@ -181,7 +184,7 @@ def _by_shape(
             kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
     weights = first.state_dict()
     built = {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()}
-    first.forward = ByShape(first, built)  # type: ignore[method-assign]
+    first.forward = ByShape(first, built)
     return first
 
 

@@ -136,9 +136,10 @@ class ByShape:
         for path in self._described.parts:
             part, other = self.module, kernel
             for step in path.split(".") if path else ():
-                part, other = part._modules[step], other._modules.get(step)
-                if other is None:
+                below, other_below = part._modules[step], other._modules.get(step)
+                if below is None or other_below is None:
                     break
+                part, other = below, other_below
             else:
                 for name, weight in other._parameters.items():
                     if part._parameters.get(name) is not weight:

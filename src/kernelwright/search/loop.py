@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kernelwright.archive import Archive, ranking
 from kernelwright.core import plugins
@@ -20,6 +20,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
 from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
@@ -191,11 +192,14 @@ class _Search:
 
     def with_reason(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
         """Yield the proposals, and keep the reason that the generator returns, if any."""
-        reason = yield from proposals
+        # An iterator that is no generator gives None here.
+        reason = yield from cast("Generator[Proposal, None, str | None]", proposals)
         if reason and reason not in self.reasons:
             self.reasons.append(reason)
 
-    def verdicts(self, candidates: Iterator[Candidate]) -> Iterator[list[Evaluation | None]]:
+    def verdicts(
+        self, candidates: Iterator[Candidate]
+    ) -> Generator[list[Evaluation | None], None, None]:
         """Yield verdicts in order, batch by batch.
 
         A verdict is None if a faster candidate of the same batch was judged instead.
@@ -245,7 +249,8 @@ class _Search:
 
     def is_clocked(self, dialect: str) -> bool:
         """Whether kernels in a dialect are timed here; an interpreter's times mean nothing."""
-        return plugins.find("kernelwright.dialects", dialect).is_timed(self.device)
+        found: Dialect = plugins.find("kernelwright.dialects", dialect)
+        return found.is_timed(self.device)
 
     @property
     def is_timed(self) -> bool:
@@ -410,4 +415,5 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as opened:
-        return opened.evaluate(candidate, timed=settings.timed)
+        verdict: Evaluation = opened.evaluate(candidate, timed=settings.timed)
+        return verdict

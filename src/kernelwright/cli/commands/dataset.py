@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+from rich.console import RenderableType
 from rich.table import Table
 
 from kernelwright.cli.options import JSON
@@ -85,5 +86,8 @@ def build_command(
         table.add_row(split, str(n), str(len(names)))
     for reason, n in reasons.items():
         table.add_row(f"left out: {reason}", "", str(n))
-    shown = [table, f"{len(dataset.pairs)} pairs in {out}; README.md there describes them"]
+    shown: list[RenderableType] = [
+        table,
+        f"{len(dataset.pairs)} pairs in {out}; README.md there describes them",
+    ]
     return Answer(facts, DONE if dataset.pairs else NOTHING_PASSED, shown)

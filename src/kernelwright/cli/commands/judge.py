@@ -9,6 +9,7 @@ import click
 
 from kernelwright import api
 from kernelwright.archive.receipt import Receipt
+from kernelwright.archive.repetition import Repetition
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
 from kernelwright.cli.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
 from kernelwright.console import answers
@@ -204,7 +205,7 @@ def _judge_suite(
 
 def _repeat(
     path: Path, words: tuple[str, ...], given: dict[str, Any], overrides: dict[str, Any]
-) -> api.Repetition:
+) -> Repetition:
     """Repeat a receipt's judgement; if a task is named, the receipt must be about it.
 
     Raises:

@@ -62,7 +62,7 @@ def command(
     given = {key: value for key, value in settings.items() if value not in (None, ())}
     given |= parse_budget(budget)
     with ShowProgress() as progress:
-        if task is not None:
+        if suite is None:
             result = api.optimize(
                 task, list(inputs) or None, init=init_of(init), on_progress=progress, **given
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -120,7 +121,8 @@ def command(
         arguments=arguments,
         repairs=_repairs(path, models, prices, budget),
     )
-    shown = [_table(report), *_findings(report), Text(f"written to {place}, report in port.json")]
+    written = Text(f"written to {place}, report in port.json")
+    shown: list[RenderableType] = [_table(report), *_findings(report), written]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
 
 
@@ -141,13 +143,17 @@ def _repairs(
                     f"{option} goes with --model", seen="no --model", do="add --model NAME"
                 )
         return None
+    limits = parse_budget(budget or (BUDGET,))
+    tokens = limits.get("budget_tokens")
     brief = Brief(
         Task(path.name, "port", ""),
         Device.parse("hip:gfx942"),
         ("hip",),
         models=models,
         prices=prices,
-        **parse_budget(budget or (BUDGET,)),
+        budget_s=limits["budget_s"],
+        budget_tokens=None if tokens is None else int(tokens),
+        budget_usd=limits.get("budget_usd"),
     )
     SwarmProposer().check(brief)
     return Repairs(brief)

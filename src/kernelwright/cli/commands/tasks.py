@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
+from rich.console import RenderableType
 from rich.table import Table
 
 from kernelwright.cli.commands.lessons import lessons_command
@@ -85,7 +86,7 @@ def generate_command(
     table = Table("family", "tasks", box=None)
     for family, n in counts.most_common():
         table.add_row(family, str(n))
-    shown = [table, f"{count} tasks in {out}"]
+    shown: list[RenderableType] = [table, f"{count} tasks in {out}"]
     return Answer({"out": str(out), "families": dict(counts), **written}, DONE, shown)
 
 

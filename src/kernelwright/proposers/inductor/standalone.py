@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import textwrap
+from typing import TypeGuard
 
 from kernelwright.compiler.candidate.guard import (
     IMPORTS,
@@ -79,7 +80,7 @@ def _source(node: ast.stmt) -> tuple[str, str] | None:
     return ast.unparse(node.targets[0]), str(text)
 
 
-def _is_call(node: ast.AST) -> bool:
+def _is_call(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
     return isinstance(node, ast.FunctionDef) and node.name == "call"
 
 

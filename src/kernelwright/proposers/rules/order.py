@@ -51,8 +51,9 @@ def _convolved(graphs: Iterable[fx.Graph]) -> Iterator[tuple[fx.Node, Term]]:
     for graph in graphs:
         for node in graph.nodes:
             term = term_of(node) if node.op == "call_function" else None
-            is_one = term is not None and term.op.startswith("conv")
-            if is_one and isinstance(term.args[1], fx.Node):
+            if term is None:
+                continue
+            if term.op.startswith("conv") and isinstance(term.args[1], fx.Node):
                 yield node, term
 
 
@@ -84,9 +85,8 @@ def is_mostly_products(graphs: Sequence[fx.Graph]) -> bool:
 
 def _multiplications(product: fx.Node) -> int:
     """Return the number of multiplications in a matrix product."""
-    left = next(arg for arg in product.args if isinstance(arg, fx.Node))
-    if name_of(product) == "addmm":
-        left = product.args[1]
+    operands = product.args[1:] if name_of(product) == "addmm" else product.args
+    left = next(arg for arg in operands if isinstance(arg, fx.Node))
     return math.prod(shape_of(product)) * shape_of(left)[-1]
 
 

@@ -7,6 +7,7 @@ import itertools
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from kernelwright.compiler.candidate.module import write
@@ -266,7 +267,7 @@ def _refined(opened: OpenedTask) -> Iterator[Proposal]:
         emitter = by_dialect.get(parent.candidate.dialect)
         if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
             line = _neighbours(opened, variant, emitter, parent)
-            yield from iter(lambda line=line: _next(line), None)
+            yield from iter(partial(_next, line), None)
 
 
 def _neighbours(

@@ -115,7 +115,7 @@ def _calls(module: Any, inputs: list[Any]) -> list[Seen]:
             spent.setdefault(key, []).append((time.perf_counter() - began) * 1e6)
             return result
 
-    with Clock():
+    with Clock():  # type: ignore[no-untyped-call]  # torch annotates no constructor of modes
         for _ in range(N_CALLS):
             module(*inputs)
     return [(name, shapes, len(times), sum(times)) for (name, shapes), times in spent.items()]
