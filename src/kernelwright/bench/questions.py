@@ -23,7 +23,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import gpu_name
 from kernelwright.judge.devices.environment import resolve_threads
-from kernelwright.llm.endpoint import Endpoint, Reply, open_endpoint
+from kernelwright.llm.endpoint import Endpoint, Reply
+from kernelwright.llm.opening import open_endpoint
 from kernelwright.proposers.policy import CONTEXT, LOCAL
 from kernelwright.proposers.swarm.answer import read
 from kernelwright.proposers.swarm.prompt import GENERATOR

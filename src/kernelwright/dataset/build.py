@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
 from kernelwright.dataset import cards
 from kernelwright.dataset.card import write_card
+from kernelwright.dataset.contents import Dataset, LeftOut
 from kernelwright.dataset.pairs import SPLITS, Pair, write_pairs
 from kernelwright.dataset.parquet import arrow
 from kernelwright.dataset.rows import History, KeptTask, chosen, lessons
@@ -25,33 +25,6 @@ VALIDATION_SHARE = 0.1
 """Share of structures in the validation split, chosen by digest so that every build agrees."""
 TESTS = ("level1", "level2", "level3", "level4")
 """KernelBench's folders. If a folder has none of them, every file in it is a test."""
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A task that gave no pairs, with the reason."""
-
-    name: str
-    reason: str
-    """'test': it repeats a test; 'no verdict': no candidate was judged; 'not text': it needs more
-    than its text to run."""
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """The dataset that was built."""
-
-    pairs: tuple[Pair, ...]
-    left: tuple[LeftOut, ...]
-    n_tests: int
-    """Number of test tasks that the others were compared with."""
-    folder: Path
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of pairs by split."""
-        return dict(Counter(pair.split for pair in self.pairs))
 
 
 def build_dataset(

@@ -7,16 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader
 
 from kernelwright.core.checkout import git
 from kernelwright.dataset import cards
+from kernelwright.dataset.contents import Dataset
 from kernelwright.dataset.rows import archive_name, is_winner
-
-if TYPE_CHECKING:
-    from kernelwright.dataset.build import Dataset
 
 
 def write_card(

@@ -1,19 +1,16 @@
-"""Endpoints: language models that can be asked, opened by the name that the user gives."""
+"""Endpoints: language models that can be asked, and the parts of the name that a user gives."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from kernelwright.core.call import Outcome
-from kernelwright.core.errors import ProposerError, UsageError, nearest
-from kernelwright.llm.keys import find_key, providers
+from kernelwright.core.errors import UsageError, nearest
+from kernelwright.llm.keys import providers
 
 Messages = Sequence[tuple[str, str]]
 """(role, text) of every message, oldest first."""
@@ -113,41 +110,3 @@ def parse(name: str) -> Address:
         near = nearest(kind, [*hosted, CHECKPOINT, "http"])
         raise UsageError(f'"{name}" is not a model', seen=name, do=f"{near} Write {FORMS}")
     return Address(kind, "" if kind == CHECKPOINT else providers()[kind]["url"], rest)
-
-
-@cache
-def open_endpoint(name: str) -> Endpoint:
-    """Open the model of this name; a local checkpoint is loaded once.
-
-    Raises:
-        UsageError: the text is not a model's name.
-        ProposerError: the model's package or key is missing.
-    """
-    address = parse(name)
-    if address.provider == CHECKPOINT:
-        _need("transformers", "local checkpoints", "pip install transformers")
-        from kernelwright.llm.checkpoint import CheckpointEndpoint
-
-        return CheckpointEndpoint(name, address)
-    _need("openai", "models on a server", "pip install 'kernelwright[swarm]'")
-    variables = providers()[address.provider]["keys"]
-    if address.provider != "server" and find_key(variables) is None:
-        raise ProposerError(
-            f"no key for {name}",
-            seen=f"{' and '.join(variables)} not set",
-            do=f"export {variables[0]}=…, as the provider gave it",
-        )
-    if address.url.startswith("http:") and not address.is_local and find_key(variables):
-        warnings.warn(
-            f"the key is sent to {urlsplit(address.url).hostname} unencrypted: "
-            f"write https, or unset {' and '.join(variables)}",
-            stacklevel=2,
-        )
-    from kernelwright.llm.server import ServerEndpoint
-
-    return ServerEndpoint(name, address)
-
-
-def _need(package: str, purpose: str, remedy: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise ProposerError(f"{purpose} need {package}", seen="not installed", do=remedy)

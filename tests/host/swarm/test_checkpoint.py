@@ -11,7 +11,7 @@ from tests.null.swarm.briefs import BRIEF
 from kernelwright.core.call import Call, Outcome
 from kernelwright.core.errors import ProposerError
 from kernelwright.llm.chat import chat_text
-from kernelwright.llm.endpoint import open_endpoint
+from kernelwright.llm.opening import open_endpoint
 from kernelwright.proposers.swarm import SwarmProposer
 
 REFUSING = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no such role') }}"

@@ -2,8 +2,8 @@ import pytest
 from tests.null.swarm.scripted import ScriptedServer
 
 from kernelwright.llm import server
-from kernelwright.llm.endpoint import open_endpoint
 from kernelwright.llm.keys import providers
+from kernelwright.llm.opening import open_endpoint
 from kernelwright.proposers.swarm import concurrency
 
 

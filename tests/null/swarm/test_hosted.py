@@ -13,8 +13,8 @@ from tests.null.swarm.scripted import chunks, fail, fail_with, say
 
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
-from kernelwright.llm.endpoint import open_endpoint
 from kernelwright.llm.keys import providers
+from kernelwright.llm.opening import open_endpoint
 
 ASK = (("system", "be brief"), ("user", "a kernel"))
 KEYS = {"anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from kernelwright.llm.endpoint import open_endpoint
 from kernelwright.llm.keys import printable_error, without_keys
+from kernelwright.llm.opening import open_endpoint
 
 LOOK_LIKE_KEYS = [
     "sk-abc****wxyz12345",

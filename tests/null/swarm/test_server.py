@@ -8,8 +8,8 @@ from tests.null.swarm.scripted import fail, garbage, half, refuse, say, slow
 from kernelwright.core.call import Outcome
 from kernelwright.core.errors import ProposerError
 from kernelwright.llm import server
-from kernelwright.llm.endpoint import open_endpoint
 from kernelwright.llm.keys import providers
+from kernelwright.llm.opening import open_endpoint
 
 ASK = (("system", "be brief"), ("user", "a kernel"))
 

@@ -17,8 +17,9 @@ from kernelwright.core.call import Outcome
 from kernelwright.core.candidate import Brief
 from kernelwright.hipify.finding import Finding, State
 from kernelwright.hipify.translate import Translation, translate
-from kernelwright.llm.endpoint import Messages, open_endpoint
+from kernelwright.llm.endpoint import Messages
 from kernelwright.llm.ledger import Ledger
+from kernelwright.llm.opening import open_endpoint
 
 TEMPLATE = "repair-1"
 N_TRIES = 3

@@ -23,8 +23,8 @@ class SwarmProposer:
             ProposerError: a package or a key is missing.
         """
         from kernelwright.llm import attached
-        from kernelwright.llm.endpoint import open_endpoint
         from kernelwright.llm.ledger import parse_prices, price_of
+        from kernelwright.llm.opening import open_endpoint
         from kernelwright.proposers.swarm.context import parse_contexts
 
         if not brief.models:

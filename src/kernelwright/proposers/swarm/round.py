@@ -15,8 +15,9 @@ from kernelwright.core.call import Call, Outcome
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.ids import new_id
 from kernelwright.llm.attached import is_picture
-from kernelwright.llm.endpoint import Messages, open_endpoint
+from kernelwright.llm.endpoint import Messages
 from kernelwright.llm.ledger import Ledger
+from kernelwright.llm.opening import open_endpoint
 from kernelwright.proposers.swarm import prompt
 from kernelwright.proposers.swarm.answer import read
 from kernelwright.proposers.swarm.bandit import GENERATES, Arm, choose
