@@ -7,13 +7,15 @@ import importlib.util
 import itertools
 import linecache
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from kernelwright.compiler.candidate.unchanged import misses_of
 from kernelwright.core.digest import digest
-from kernelwright.core.errors import TaskError
+from kernelwright.core.errors import TaskError, UsageError, nearest
 from kernelwright.core.syntax import lines
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.neighbours import own_neighbours
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from kernelwright.runtime.dispatch import Key
 
 BUILDABLE = "give a Result, a list of them, or the path of a candidate's file"
+ON_MISS = ("warn", "raise", "silent")
 _NUMBERS = itertools.count()
 BUILD_SEED = 0
 """Seed of the weights of a module that is built without a state_dict, as in KernelBench."""
@@ -38,6 +41,7 @@ def build(
     result: Result | Sequence[Result] | Path | str,
     *args: Any,
     state_dict: Mapping[str, Tensor] | None = None,
+    on_miss: str = "warn",
     **kwargs: Any,
 ) -> nn.Module:
     """Build the module that a result's source file (or any candidate file) defines.
@@ -48,17 +52,24 @@ def build(
     calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). The
     file runs in this process: build only files that were judged or that you trust.
 
+    A call that no kernel serves is a miss, and runs the module's own code. ``on_miss`` says what
+    else happens: "warn" once for each reason, "raise" a RuntimeError, or stay "silent". ``misses``
+    counts them, and ``built.why_not(*inputs)`` says why a call would be one.
+
     In both cases the weights have the same names as in the reference. The built module can be
     copied and pickled. Its source texts are pickled with it and run when it is unpickled.
 
     Raises:
         TaskError: the file does not define ModelNew or does not accept the weights; or the list of
             results is empty or mixes different modules.
+        UsageError: ``on_miss`` is none of the three.
     """
+    if on_miss not in ON_MISS:
+        raise UsageError("on_miss is not known", seen=repr(on_miss), do=nearest(on_miss, ON_MISS))
     if isinstance(result, Sequence):
         results = [one for one in result if isinstance(one, Result)]
         if len(results) == len(result):
-            return _by_shape(results, args, kwargs, state_dict)
+            return _by_shape(results, args, kwargs, state_dict, on_miss)
     if not isinstance(result, (Result, str, Path)):
         raise TaskError("there is nothing to build", seen=type(result).__name__, do=BUILDABLE)
     path = result.source_path if isinstance(result, Result) else Path(result)
@@ -78,7 +89,22 @@ def build(
     module: nn.Module = file.ModelNew(*args, **kwargs)
     if state_dict is not None:
         module.load_state_dict(state_dict)
+    for part in module.modules():
+        if hasattr(type(part), "on_miss"):
+            vars(part)["on_miss"] = on_miss
     return module
+
+
+def misses(module: nn.Module) -> dict[str, int]:
+    """How many calls of a built module were not served by its kernels, by reason.
+
+    ``module`` may contain built modules: their misses are added up.
+    """
+    total = Counter(misses_of(module))
+    for part in module.modules():
+        for kernel in getattr(part.forward, "kernels", {}).values():  # built from several results
+            total.update(misses_of(kernel))
+    return dict(total)
 
 
 def _executed(path: Path) -> ModuleType:
@@ -151,6 +177,7 @@ def _by_shape(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     state_dict: Mapping[str, Tensor] | None,
+    on_miss: str,
 ) -> nn.Module:
     """Build a module with the best kernel for each shape; all kernels share its weights."""
     from kernelwright.runtime.dispatch import ByShape, forms_of
@@ -183,8 +210,13 @@ def _by_shape(
             key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
             kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
     weights = first.state_dict()
-    built = {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()}
+    built = {
+        key: build(r, *args, state_dict=weights, on_miss=on_miss, **kwargs)
+        for key, r in kernels.items()
+    }
     first.forward = ByShape(first, built)
+    first.on_miss = on_miss
+    first.why_not = first.forward.why_not
     return first
 
 

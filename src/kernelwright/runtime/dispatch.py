@@ -15,6 +15,7 @@ from kernelwright.compiler.candidate.unchanged import (
     Described,
     description_of,
     kept_by,
+    missed,
 )
 from kernelwright.core.errors import TaskError
 
@@ -32,7 +33,8 @@ class ByShape:
     mode (train or eval) in which the module is constructed, without gradients and outside
     ``torch.autocast``, and for a module with these parts, hooks and attributes. Anything else goes
     to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
-    gradients, and one that the kernel itself sends to its reference. ``why_not`` says the reason.
+    gradients, and one that the kernel itself sends to its reference. Such a miss is counted, and
+    told as the module's ``on_miss`` says; ``why_not`` gives the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.
@@ -63,6 +65,7 @@ class ByShape:
         given = self._by_position(inputs, named)
         kernel = self._found(given)
         if isinstance(kernel, str):
+            missed(self.module, kernel)
             return self.own(*inputs, **named)
         with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
             return kernel(*given)
@@ -105,19 +108,22 @@ class ByShape:
         )
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient:
-            return "gradients are wanted of inputs or weights"
+            return "gradients are wanted, and kernels give none; call it under torch.no_grad()"
         if len(devices) != 1:
             return f"the inputs are on {len(devices)} kinds of device"
         device = devices.pop()
         if torch.is_autocast_enabled(device):
-            return "autocast is on"
+            return "autocast is on; turn it off, and give inputs of the dtypes that were judged"
         if not all(type(size) is int for tensor in tensors for size in tensor.shape):
             return "the sizes of an input are symbols"
         kernel = self.kernels.get((device, forms_of(inputs)))
         if kernel is None:
-            return "no kernel was judged on such inputs"
+            return "no kernel was judged on such inputs; search with them, and build both results"
         if not getattr(kernel, "any_mode", False) and _modes(self.module) != self._judged_modes:
-            return "the module is in another mode than the kernel was judged in"
+            return (
+                "the module is in another mode than the kernel was judged in; call .train() or "
+                ".eval(), or search in this mode"
+            )
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._described.why_changed(self.module) or self._following(kernel)
