@@ -9,6 +9,7 @@ import linecache
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -49,8 +50,9 @@ def build(
     From one Result, ``args`` and ``kwargs`` default to the task's constructor arguments, and the
     weights to the reference's if the task was made from an object. From several Results, one for
     each input shape of the same module, the built module's forward picks the kernel by shape; for
-    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). The
-    file runs in this process: build only files that were judged or that you trust.
+    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). So it
+    is for a result in both modes. The file runs in this process: build only files that were judged
+    or that you trust.
 
     A call that no kernel serves is a miss, and runs the module's own code. ``on_miss`` says what
     else happens: "warn" once for each reason, "raise" a RuntimeError, or stay "silent". ``misses``
@@ -66,12 +68,28 @@ def build(
     """
     if on_miss not in ON_MISS:
         raise UsageError("on_miss is not known", seen=repr(on_miss), do=nearest(on_miss, ON_MISS))
+    if isinstance(result, Result) and result.other is not None:
+        result = [replace(result, other=None), result.other]
     if isinstance(result, Sequence):
         results = [one for one in result if isinstance(one, Result)]
         if len(results) == len(result):
             return _by_shape(results, args, kwargs, state_dict, on_miss)
     if not isinstance(result, (Result, str, Path)):
         raise TaskError("there is nothing to build", seen=type(result).__name__, do=BUILDABLE)
+    module = _from_file(result, args, kwargs, state_dict)
+    for part in module.modules():
+        if hasattr(type(part), "on_miss"):
+            vars(part)["on_miss"] = on_miss
+    return module
+
+
+def _from_file(
+    result: Result | Path | str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state_dict: Mapping[str, Tensor] | None,
+) -> nn.Module:
+    """Build what one file defines."""
     path = result.source_path if isinstance(result, Result) else Path(result)
     if path is None:
         raise TaskError(
@@ -87,11 +105,10 @@ def build(
         if state_dict is None and reference.has_fixed_weights:
             state_dict = weights_of(reference.build(BUILD_SEED))
     module: nn.Module = file.ModelNew(*args, **kwargs)
+    if isinstance(result, Result) and result.task.mode:
+        module.train(result.task.mode == "train")
     if state_dict is not None:
         module.load_state_dict(state_dict)
-    for part in module.modules():
-        if hasattr(type(part), "on_miss"):
-            vars(part)["on_miss"] = on_miss
     return module
 
 
@@ -180,7 +197,7 @@ def _by_shape(
     on_miss: str,
 ) -> nn.Module:
     """Build a module with the best kernel for each shape; all kernels share its weights."""
-    from kernelwright.runtime.dispatch import ByShape, forms_of
+    from kernelwright.runtime.dispatch import ByShape, forms_of, modes_of
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
@@ -202,19 +219,20 @@ def _by_shape(
             )
     if state_dict is not None:
         first.load_state_dict(state_dict)
-    kernels: dict[Key, Result] = {}
-    for result, reference in zip(results, opened, strict=True):
-        if result.evaluation is not None:
-            kind = result.evaluation.environment.device.partition(":")[0]
-            device = "cuda" if kind == "hip" else kind
-            key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
-            kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
     weights = first.state_dict()
-    built = {
-        key: build(r, *args, state_dict=weights, on_miss=on_miss, **kwargs)
-        for key, r in kernels.items()
-    }
-    first.forward = ByShape(first, built)
+    kernels: dict[Key, nn.Module] = {}
+    gains: dict[Key, float] = {}
+    for result, reference, module in zip(results, opened, modules, strict=True):
+        if result.evaluation is None:
+            continue
+        kind = result.evaluation.environment.device.partition(":")[0]
+        kernel = build(result, *args, state_dict=weights, on_miss=on_miss, **kwargs)
+        modes = () if getattr(kernel, "any_mode", False) else modes_of(module)
+        forms = forms_of(reference.inputs(BUILD_SEED, "cpu"))
+        key: Key = ("cuda" if kind == "hip" else kind, forms, modes)
+        if key not in kernels or _least_gain(result) > gains[key]:
+            kernels[key], gains[key] = kernel, _least_gain(result)
+    first.forward = ByShape(first, kernels)
     first.on_miss = on_miss
     first.why_not = first.forward.why_not
     return first
