@@ -17,20 +17,19 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from kernelwright.archive import Archive, ranking
 from kernelwright.core.task import Task
 from kernelwright.search.result import Result, write_source
 
-LIMIT_S = 300
+LIMIT_S = 150
 OUTCOMES = ("served", "missed", "refused", "impossible", "wrong", "raised")
 
 
@@ -88,6 +87,7 @@ def main() -> None:
     parser.add_argument("--slow", action="store_true", help="AOTInductor too")
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--total-s", type=float, default=3600.0, help="stop waiting after this")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -105,17 +105,22 @@ def main() -> None:
     counts: dict[str, Counter[str]] = {}
     faults = []
     with ThreadPoolExecutor(n_jobs) as pool:
-        lines = pool.map(
-            lambda each: run_one(given.archive, each[1], slow=given.slow, gpus=gpus), chosen
-        )
-        for (task, digest), uses in zip(
-            chosen, track(lines, total=len(chosen), console=Console(stderr=True)), strict=True
-        ):
-            for use in uses:
-                counts.setdefault(use["name"], Counter())[use["outcome"]] += 1
-                if use["outcome"] in ("wrong", "raised"):
-                    faults.append(f"{task.name} {digest}: {use['name']}: {use['detail']}")
-    table = Table("use", *OUTCOMES, title=f"{len(chosen)} winners of {len(found)}")
+        waiting = {
+            pool.submit(run_one, given.archive, digest, slow=given.slow, gpus=gpus): (task, digest)
+            for task, digest in chosen
+        }
+        n_done = 0
+        try:
+            for done in as_completed(waiting, timeout=given.total_s):
+                task, digest = waiting[done]
+                n_done += 1
+                for use in done.result():
+                    counts.setdefault(use["name"], Counter())[use["outcome"]] += 1
+                    if use["outcome"] in ("wrong", "raised"):
+                        faults.append(f"{task.name} {digest}: {use['name']}: {use['detail']}")
+        except TimeoutError:
+            pool.shutdown(wait=False, cancel_futures=True)
+    table = Table("use", *OUTCOMES, title=f"{n_done} winners of {len(found)}")
     for name, outcomes in counts.items():
         table.add_row(name, *(str(outcomes[outcome] or "") for outcome in OUTCOMES))
     console = Console(width=120)
