@@ -74,7 +74,6 @@ class Inputs:
     has_numbers: bool
     """Whether there are Python floats among them."""
     can_skew: bool
-    can_cluster: bool
 
 
 @dataclass(frozen=True, eq=False)

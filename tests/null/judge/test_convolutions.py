@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.compare.expected import expect
 from kernelwright.judge.reference import study
-from kernelwright.judge.reference.convolutions import (
+from kernelwright.judge.reference.lowered import (
     RoundedConvolutions,
-    as_rounded,
+    for_convolutions,
     may_be_rounded,
 )
 from kernelwright.judge.reference.oracle import Oracle
@@ -83,7 +83,7 @@ def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
     monkeypatch.setattr(study, "may_be_rounded", lambda device: is_allowed)
     reference = Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
     expected = reference.expectations.of(reference.first, reference.first_arguments)
-    assert (expected.allowed[0] > 1e-4) == is_allowed
+    assert (expected.outputs[0].allowed > 1e-4) == is_allowed
 
 
 @pytest.mark.parametrize("is_own", [False, True])
@@ -91,6 +91,7 @@ def test_where_rounding_explains_anything_it_is_no_yardstick(is_own):
     """A small difference of large numbers: zeros would be as near as TF32 is."""
     own = [torch.randn(4, 8)]
     expected = expect(own, [own[0].double()], [0.0])
-    assert as_rounded(expected, lambda: [own[0] * 1.001], is_own=is_own).allowed[0] > 1e-3
-    found = as_rounded(expected, lambda: [own[0] * 1.5], is_own=is_own)
+    near = for_convolutions(expected, lambda: [own[0] * 1.001], is_own=is_own)
+    assert near.outputs[0].allowed > 1e-3
+    found = for_convolutions(expected, lambda: [own[0] * 1.5], is_own=is_own)
     assert found is (expected if is_own else None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import PRECISIONS, Task
 from kernelwright.judge.baselines.library_settings import ALWAYS, SETTINGS, settings_of
-from kernelwright.judge.compare.outputs import ROUNDING
+from kernelwright.judge.compare.expected import ROUNDING
 from kernelwright.judge.sandbox.lowering import lower, rounded
 
 TASK = Task("t", "builtin", "class Model: ...\n")

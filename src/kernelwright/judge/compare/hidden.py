@@ -37,7 +37,7 @@ def with_hidden(run: Run, arguments: list[Any]) -> list[torch.Tensor]:
 
 class _Watched(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.hidden: list[torch.Tensor] = []
         self._share = 0.0
 

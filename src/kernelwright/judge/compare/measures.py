@@ -202,8 +202,8 @@ def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | Non
 def furthest(one: list[torch.Tensor], other: list[torch.Tensor]) -> float:
     """The largest distance between two results of one kernel, over the scale of its row."""
     pairs = zip(as_real(one), as_real(other), strict=True)
-    pairs = [pair for pair in pairs if pair[0].is_floating_point()]
-    return max((error_of(b, a, finite_in_both(a, b)) for a, b in pairs), default=0.0)
+    errors = (error_of(b, a, finite_in_both(a, b)) for a, b in pairs if a.is_floating_point())
+    return max(errors, default=0.0)
 
 
 def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:

@@ -10,6 +10,7 @@ Source:
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import random
@@ -20,7 +21,6 @@ from pathlib import Path
 
 import torch
 
-from kernelwright.judge.kinds import copies
 from kernelwright.judge.sandbox.child import SampleTimes
 from kernelwright.judge.sandbox.isolation import SYSTEM, visible_folders
 from kernelwright.judge.sandbox.process_memory import Mapped, mapped, read_process
@@ -88,10 +88,6 @@ class StackSampler:
         self._single: list[list[str]] = []
         """Those of them that were made for one look."""
         self._memory: list[Span] = []
-        self._files: set[str] = set()
-        """Libraries that were mapped at the start, or when something new was seen."""
-        self._own_pages: list[bytes] = []
-        """The code around every place where own code was seen to run."""
         self.is_possible = True
 
     def sample_times(self, expected_ns: float) -> SampleTimes:
@@ -140,15 +136,10 @@ class StackSampler:
         own = min(share for share in map(_share, self._both) if share is not None)
         return own, 1 - own
 
-    def copied_share(self) -> float:
-        """The share of own code that is a copy of a library's."""
-        return copies.share(self._own_pages, self._files)
-
     @property
     def _both(self) -> tuple[list[str], list[str]]:
-        """What all looks saw, and those that were alone in their calls."""
-        calls = (self._calls, self._single)
-        return tuple([one for looks in each for one in looks] for each in calls)
+        """All samples, and those that were alone in their calls."""
+        return list(itertools.chain(*self._calls)), list(itertools.chain(*self._single))
 
     def _sample(self, pid: int) -> None:
         try:
@@ -159,8 +150,6 @@ class StackSampler:
             if any(span_of(address, self._memory) is None for address, _ in at):
                 self._learn(pid)
             seen = whose([answerable(pid, *place, self._memory) for place in at], self._memory)
-            if seen == OWN:
-                self._own_pages += own_pages(pid, [address for address, _ in at], self._memory)
         except OSError:
             self.is_possible = False
         else:
@@ -168,10 +157,7 @@ class StackSampler:
 
     def _learn(self, pid: int) -> None:
         """See what is mapped now."""
-        parts = list(mapped(pid))
-        self._memory = spans(parts, self._given)
-        paths = {path for _, _, path in self._given} | {part.path for part in parts}
-        self._files |= {path for path in paths if _is_librarys_file(path)}
+        self._memory = spans(list(mapped(pid)), self._given)
 
 
 def _share(looks: list[str]) -> float | None:
@@ -250,14 +236,6 @@ def owned(
     return [replace(s, owner=LIBRARY) if s.owner in (OWN, MADE) else s for s in named]
 
 
-def _is_librarys_file(path: str) -> bool:
-    """Whether a mapped file is a library's that no candidate can have written."""
-    library = (*SYSTEM, *visible_folders())
-    return path.startswith(tuple(folder + "/" for folder in library)) and (
-        _owner(path, library) == LIBRARY
-    )
-
-
 def _owner(path: str, library: Sequence[str]) -> str:
     """Whose the code of a mapped file is."""
     is_given = any(path.startswith(folder + "/") for folder in library)
@@ -285,20 +263,6 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-def own_pages(pid: int, addresses: Iterable[int], memory: list[Span]) -> list[bytes]:
-    """The pages of own code that threads run.
-
-    Raises:
-        OSError: as for ``whereabouts``.
-    """
-    spans_seen = ((at, span_of(at, memory)) for at in addresses)
-    starts = [at - at % PAGE_BYTES for at, s in spans_seen if s and s.owner in (OWN, MADE)]
-    if not starts:
-        return []
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as code:  # also what may only be run
-        return [os.pread(code.fileno(), PAGE_BYTES, start) for start in starts]
-
-
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
     """The address of the code that a thread runs, or of its caller's if it is in no file, or the
     C library's.
@@ -314,12 +278,12 @@ def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
         with contextlib.suppress(OSError):
             words = read_process(pid, stack, n_bytes - n_bytes % 8).view(torch.int64).tolist()
             break
-    callers = (
-        at for at in words if getattr(span_of(at, memory), "owner", span.owner) != span.owner
-    )
+    owners = ((at, span_of(at, memory)) for at in words)
+    callers = (at for at, one in owners if one is not None and one.owner != span.owner)
     caller = next(callers, address)
-    # Called by an interpreter, what is in no file is nobody's library.
-    return caller if span.owner == LENT or span_of(caller, memory).owner else address
+    # Code in no file that an interpreter called is nobody's library.
+    called_by = span_of(caller, memory)
+    return caller if span.owner == LENT or (called_by and called_by.owner) else address
 
 
 def span_of(address: int, memory: list[Span]) -> Span | None:

@@ -12,17 +12,13 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
-from kernelwright.judge.compare.allowances import lie_on_borders, useful_part
+from kernelwright.judge.compare.expected import USELESS, Expected, as_own, expect, useful_part
 from kernelwright.judge.compare.growth import growths
 from kernelwright.judge.compare.measures import all_finite, are_alike, as_real, is_whole, narrowest
-from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.profile import TaskProfile
-from kernelwright.judge.reference import fitness, nudges, widened
-from kernelwright.judge.reference.convolutions import as_rounded
+from kernelwright.judge.reference import fitness, lowered, nudges, widened
 from kernelwright.judge.reference.forward import Forward
-from kernelwright.judge.reference.kept import Kept
-from kernelwright.judge.reference.reduced import widened_for
-from kernelwright.judge.reference.spent import Spent
+from kernelwright.judge.reference.kept import Kept, Spent
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
@@ -57,7 +53,8 @@ class Expectations:
         """
         key = ("expected", draw)
         if key in self._kept:
-            return self._kept[key]
+            kept: Expected | None = self._kept[key]
+            return kept
         try:
             with self.spent():
                 expected = self._compute(draw, arguments)
@@ -71,7 +68,8 @@ class Expectations:
             self.refusals |= fitness.own_refusal(error)
             return None
         if draw == self._first and expected is not None:
-            self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
+            outputs = tuple(one.without_numbers() for one in expected.outputs)
+            self.usual = replace(expected, outputs=outputs)
         return self.keep(draw, expected)
 
     def keep(self, draw: Draw, expected: Expected | None) -> Expected | None:
@@ -95,15 +93,9 @@ class Expectations:
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         check, forward = draw.check, self._forward
-        if not self._has_answer(draw, arguments):
+        own = self._own(draw, arguments)
+        if own is None:
             return None  # before float64, which costs most
-        own = as_real(forward.run(arguments, draw.weights))
-        if not check.is_own and not layout.same_shapes(own, as_real(self._profile.results.example)):
-            return None  # a length or a scale among the inputs decides the shapes
-        if check.tolerance.may_be_random:
-            again = as_real(forward.run_unseeded(arguments))
-            if not all(map(are_alike, own, again)):
-                return None  # as a dropout whose probability was zero
         exact, warnings = self._exact(draw, arguments, own)
         exact, noise = fitness.without_noise(own, exact) if check.is_own else (exact, ())
         growth_ulp = self._growth_ulp(draw, is_floor=True)
@@ -111,27 +103,42 @@ class Expectations:
         by_row = not check.tolerance.by_output
         expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
         is_useless = expected.reference_error > USELESS
-        if check.is_own and is_useless and forward.widens_all_names:
+        if is_useless and check.is_own and forward.widens_all_names:
             forward.widen_fewer_names()
             return self._compute(draw, arguments)
-        if not (warnings or self._profile.precision):
-            is_given = check.is_own or check.answer_counts
-            part = useful_part(expected) if is_useless and not is_given else expected
-            if part is None or (is_useless and check is OWN_WEIGHTS):
+        if is_useless and not (self._profile.precision or check.answer_counts):
+            if check.is_own and check is not OWN_WEIGHTS:
+                expected = as_own(own, list(map(nudges.widen, own)), growth_ulp)
+                warnings = (widened.OTHER_IN_FLOAT64,)
+            elif check is OWN_WEIGHTS or not any(one.is_useful for one in expected.outputs):
                 return None  # nobody can say what is right
-            expected = part
-            moved = partial(self.moved, draw, arguments, expected)
-            if check.is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
-                expected = _as_the_reference(own, growth_ulp)
-                warnings = widened.OTHER_IN_FLOAT64
-        loose = nudges.all_loose(own) if check.tolerance.choices_are_luck else expected.loose
-        # Few values may be exact.
-        typical = expected.typical if check.is_own and not warnings else []
-        expected = replace(expected, warnings=(*warnings, *noise), loose=loose, typical=typical)
+            else:
+                expected = useful_part(expected)
+        if check.tolerance.choices_are_luck:
+            expected = nudges.all_loose(expected)
+        if not check.is_own or warnings:  # few values may be exact
+            outputs = tuple(replace(one, typical=0.0) for one in expected.outputs)
+            expected = replace(expected, outputs=outputs)
+        expected = replace(expected, warnings=(*warnings, *noise))
         return self._less_precise(draw, arguments, expected)
 
+    def _own(self, draw: Draw, arguments: list[Any]) -> list[torch.Tensor] | None:
+        """The reference's results in its own precision; None where they do not say how right others
+        are."""
+        check, forward = draw.check, self._forward
+        if not self._has_answer(draw, arguments):
+            return None
+        own = as_real(forward.run(arguments, draw.weights))
+        if not check.is_own and not layout.same_shapes(own, as_real(self._profile.results.example)):
+            return None  # a length or a scale among the inputs decides the shapes
+        if check.tolerance.may_be_random:
+            again = as_real(forward.run_unseeded(arguments))
+            if not all(map(are_alike, own, again)):
+                return None  # as a dropout whose probability was zero
+        return own
+
     def _has_answer(self, draw: Draw, arguments: list[Any]) -> bool:
-        """Whether the reference's results under a check say how right others are."""
+        """Whether the reference's results under a check are finite, and no matter of luck."""
         if draw.check.is_own or draw.check.answer_counts:
             return True
         forward = self._forward
@@ -159,7 +166,7 @@ class Expectations:
             if layout.same_shapes(own, exact):
                 return exact, ()
             self._forward.widen_fewer_names()
-        return [nudges.widen(t) for t in own], widened.NO_FLOAT64
+        return [nudges.widen(t) for t in own], (widened.NO_FLOAT64,)
 
     def _less_precise(
         self, draw: Draw, arguments: list[Any], expected: Expected
@@ -175,10 +182,10 @@ class Expectations:
             if not profile.may_round_to_tf32:
                 return expected
             run = partial(forward.run, arguments, draw.weights)
-            return as_rounded(expected, run, is_own=draw.check.is_own)
+            return lowered.for_convolutions(expected, run, is_own=draw.check.is_own)
         if profile.precision == "tf32" and not profile.work.flops:
             return expected  # it is about products only
-        wider = widened_for(
+        wider = lowered.for_precision(
             profile.precision,
             expected,
             forward.modules[draw.weights],
@@ -201,7 +208,7 @@ class Expectations:
         """
         tolerance = draw.check.tolerance
         terms = draw.shapes.terms if draw.shapes else self._profile.work.terms
-        counts = terms.added if is_floor or tolerance.longest_sums else terms.usual
+        counts = terms.added if is_floor else terms.usual
         loops = terms.added if not is_floor and tolerance.far_from_zero else counts
         return growths(
             counts,
@@ -235,9 +242,3 @@ def is_finite_as_usual(
     pairs = zip(results, others, strict=False)
     is_usual = (torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
     return len(results) == len(others) and all(is_usual)
-
-
-def _as_the_reference(own: list[torch.Tensor], growth_ulp: list[float]) -> Expected:
-    """The reference's own results as what is exact: in float64 it gives something else."""
-    expected = expect(own, [nudges.widen(t) for t in own], growth_ulp)
-    return replace(expected, is_conditioned=True, is_explained=True, loose_share=LOOSE_SHARE)

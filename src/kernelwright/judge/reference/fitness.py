@@ -33,10 +33,10 @@ def own_refusal(error: BaseException) -> frozenset[Warned]:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    code = trace.tb_frame.f_code if trace is not None else None
-    if code is None or not code.co_filename.startswith("<task "):
+    if trace is None or not trace.tb_frame.f_code.co_filename.startswith("<task "):
         return frozenset()
-    if dis.opname[code.co_code[trace.tb_lasti]] != "RAISE_VARARGS":  # an operator that failed
+    instruction = trace.tb_frame.f_code.co_code[trace.tb_lasti]
+    if dis.opname[instruction] != "RAISE_VARARGS":  # an operator that failed
         return frozenset()
     what = ": ".join(filter(None, (type(error).__name__, str(error)[:100])))
     told = f"the reference refuses some inputs ({what}); the kernel was not asked to"
@@ -198,14 +198,14 @@ def without_noise(
     """float64's results, with zeros for outputs that are one but for rounding, as the mean of
     what has been normalised is: there each precision has a noise of its own, which says nothing.
     Warnings name them."""
-    found, warnings = list(exact), ()
+    found, warnings = list(exact), list[Warned]()
     for number, (one, wide) in enumerate(zip(own, exact, strict=True)):
         if not wide.is_floating_point() or not bool(wide.any()):
             continue
         if float(largest_size(wide)) < NOISE * float(largest_size(one)):
             found[number] = torch.zeros_like(wide)
-            warnings += (_degenerate(f"output {number} is zero but for rounding"),)
-    return found, warnings
+            warnings.append(_degenerate(f"output {number} is zero but for rounding"))
+    return found, tuple(warnings)
 
 
 def _overflowed(t: torch.Tensor) -> float:

@@ -18,8 +18,7 @@ from kernelwright.judge.profile import TaskProfile
 from kernelwright.judge.reference import fitness, nudges
 from kernelwright.judge.reference.expectations import Expectations, accepts
 from kernelwright.judge.reference.forward import Forward
-from kernelwright.judge.reference.kept import Kept
-from kernelwright.judge.reference.spent import Spent
+from kernelwright.judge.reference.kept import Kept, Spent
 from kernelwright.judge.reference.study import shape_draws, study, with_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
 from kernelwright.judge.sandbox import layout
@@ -72,7 +71,8 @@ class Oracle:
         forward, own = self.forward, self.first_arguments
         if profile.work.writes_weights:
             forward.build_again()
-        runs = [partial(forward.run_module, arguments=one) for one in (own, nudges.moved_once(own))]
+        run = partial(forward.run_module, arguments=own)
+        runs = (run, partial(forward.run_module, arguments=nudges.moved_once(own)))
         module = forward.modules[USUAL]
         again = partial(forward.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")

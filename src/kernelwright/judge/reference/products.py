@@ -37,7 +37,11 @@ class ConvolutionsByProducts(TorchDispatchMode):
 
 def quick_convolutions(device: str) -> AbstractContextManager[Any]:
     """The mode where it pays: on a GPU."""
-    return ConvolutionsByProducts() if torch.device(device).type == "cuda" else nullcontext()
+    return (
+        ConvolutionsByProducts()  # type: ignore[no-untyped-call]
+        if torch.device(device).type == "cuda"
+        else nullcontext()
+    )
 
 
 def convolve(

@@ -13,25 +13,24 @@ from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OTHER_SHAPES, TASK, Draw, derive_seed
 from kernelwright.judge.compare.growth import Terms, count_terms
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.perturb.fixed import same_integers
 from kernelwright.judge.perturb.index_collisions import n_collisions
-from kernelwright.judge.perturb.integers import can_skew
+from kernelwright.judge.perturb.integers import can_skew, same_integers
 from kernelwright.judge.perturb.patterns import is_mask, is_symmetric
-from kernelwright.judge.perturb.specials import has_numbers
-from kernelwright.judge.perturb.values import has_clusters, is_drawn, n_drawn
+from kernelwright.judge.perturb.values import has_numbers, n_drawn
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.profile import Inputs, Results, Shapes, TaskProfile, Work
 from kernelwright.judge.reference import fitness
-from kernelwright.judge.reference.convolutions import may_be_rounded
 from kernelwright.judge.reference.forward import Convention, Forward
+from kernelwright.judge.reference.lowered import may_be_rounded
 from kernelwright.judge.reference.observed import Observed
-from kernelwright.judge.reference.shapes import OTHERS_MISFIT, find_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.entries import new_entries
-from kernelwright.judge.sandbox.layout import leaves, map_tensors
+from kernelwright.judge.sandbox.layout import leaves, map_tensors, shapes_text
 from kernelwright.loaders.plain import weights_of
 
+OTHERS_MISFIT = ("the reference fails on other inputs", "mend it")
+"""What a task's error says, and what to do."""
 MOST_DRAWS = 8
 """Draws that are compared with the first: a yes or no is the same in every other one."""
 
@@ -105,21 +104,16 @@ def _first_call(forward: Forward, arguments: list[Any]) -> _First:
         lent=lent,
         overlapping=frozenset(),
     )
-    terms = _terms(seen, forward, arguments, all_results, sum(changed))
+    terms = _terms(seen, forward, arguments, all_results)
     return _First(seen, outputs, all_results, told, terms)
 
 
 def _terms(
-    seen: Observed,
-    forward: Forward,
-    arguments: list[Any],
-    results: list[torch.Tensor],
-    n_changed: int,
+    seen: Observed, forward: Forward, arguments: list[Any], results: list[torch.Tensor]
 ) -> Terms:
     """How many terms each result may be the sum of."""
     inputs = leaves([arguments, list(forward.state(USUAL).values())])
-    n_added = [*seen.n_added, *[seen.most_added] * n_changed]
-    return count_terms(inputs, results, seen.flops, n_added, is_known=seen.is_known)
+    return count_terms(inputs, results, seen.flops, seen.most_added, is_known=seen.is_known)
 
 
 def _inputs(inputs: TaskInputs, arguments: list[Any], n_colliding: int) -> Inputs:
@@ -133,7 +127,6 @@ def _inputs(inputs: TaskInputs, arguments: list[Any], n_colliding: int) -> Input
         has_integers=any(is_whole(t) or is_mask(t) for t in tensors),
         has_numbers=has_numbers(arguments),
         can_skew=any(map(can_skew, tensors)),
-        can_cluster=any(has_clusters(x) for x in tensors if is_drawn(x)),
     )
 
 
@@ -173,15 +166,14 @@ def with_shapes(profile: TaskProfile, forward: Forward, secret: int) -> TaskProf
     """The profile with the other sets of inputs that the task declares."""
     seed = derive_seed(secret, "others")
     given = forward.reference.other_inputs(seed, forward.device)
-    n_changed = sum(profile.results.changed)
-
-    def look(arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
+    shapes: dict[str, Shapes] = {}
+    for number, arguments in enumerate(given):
         seen = forward.observe(map_tensors(torch.clone, arguments), OTHERS_MISFIT)
         changed = layout.those(leaves(arguments), profile.results.changed)
-        terms = _terms(seen, forward, arguments, [*seen.outputs, *changed], n_changed)
-        return layout.without_memory(seen.outputs), terms
-
-    shapes = find_shapes(given, look)
+        terms = _terms(seen, forward, arguments, [*seen.outputs, *changed])
+        name = shapes_text(arguments)
+        name = f"{name} ({number + 1})" if name in shapes else name
+        shapes[name] = Shapes(name, number, layout.without_memory(seen.outputs), terms)
     return with_all_seen(replace(profile, shapes=shapes), forward)
 
 
