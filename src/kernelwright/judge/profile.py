@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from kernelwright.core.outcome import Warned
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.compare.growth import Terms
 from kernelwright.judge.perturb.fixed import Fixed
 from kernelwright.judge.sandbox.entries import Path
@@ -106,7 +106,12 @@ class TaskProfile:
     """The sets of weights besides the usual one, by the names of ``perturb.weight_sets``."""
     shapes: Mapping[str, Shapes] = field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
-    """What makes a win on this task worth less."""
+    """What a user should know of every verdict on this task."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a win on this task proves less than one on others."""
+        return any(one.code is not WarningCode.EVAL_MODE for one in self.warnings)
 
     @property
     def has_weights(self) -> bool:

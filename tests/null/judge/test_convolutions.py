@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelwright.core.outcome import WarningCode
 from kernelwright.core.task import Task
 from kernelwright.judge.compare.expected import expect
+from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.reference import study
 from kernelwright.judge.reference.lowered import (
     RoundedConvolutions,
@@ -84,6 +86,23 @@ def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
     reference = Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
     expected = reference.expectations.of(reference.first, reference.first_arguments)
     assert (expected.outputs[0].allowed > 1e-4) == is_allowed
+
+
+def test_errors_of_tf32_are_told():
+    """A comparison with float32 at 1e-4 would fail."""
+    own = [torch.randn(4, 8)]
+    expected = expect(own, [own[0].double()], [0.0])
+    wider = for_convolutions(expected, lambda: [own[0] * 1.001], is_own=True)
+    assert compare(own, wider).warnings == ()
+    (warned,) = compare([own[0] * 1.0005], wider).warnings
+    assert warned.code is WarningCode.TF32
+
+
+def test_full_precision_allows_no_tf32(monkeypatch):
+    monkeypatch.setattr(study, "may_be_rounded", lambda device: True)
+    reference = Oracle(Task("conv", "test", CONVOLVES).in_precision("fp32"), "cpu", 1)
+    expected = reference.expectations.of(reference.first, reference.first_arguments)
+    assert expected.outputs[0].allowed < 1e-5 and not reference.profile.precision
 
 
 @pytest.mark.parametrize("is_own", [False, True])

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from kernelwright.core.errors import TaskError
+from kernelwright.core.outcome import WarningCode
 from kernelwright.core.task import Task
 from kernelwright.judge.reference.fitness import (
     degenerate,
@@ -186,11 +187,26 @@ def test_results_that_hang_on_how_often_a_module_was_called_are_told_of_the_task
     for layer in (SPECTRAL, "nn.utils.spectral_norm(nn.Linear(64, 16))"):
         with pytest.raises(TaskError, match="how often it has been called"):
             Oracle(Task("drifts", "test", STATEFUL.format(layer=layer)), "cpu", 3)
-    with pytest.raises(TaskError, match="not deterministic"):
-        noisy = "nn.Sequential(nn.BatchNorm1d(64), nn.Dropout())"
-        Oracle(Task("noisy", "test", STATEFUL.format(layer=noisy)), "cpu", 3)
     for layer in (f"{SPECTRAL}.eval()", "nn.BatchNorm1d(64)"):  # statistics that nothing reads
         Oracle(Task("rests", "test", STATEFUL.format(layer=layer)), "cpu", 3)
+
+
+def test_a_reference_that_is_random_in_training_mode_only_is_judged_in_eval_mode():
+    layer = "nn.Sequential(nn.BatchNorm1d(64), nn.Dropout())"
+    task = Task("noisy", "test", STATEFUL.format(layer=layer))
+    oracle = Oracle(task, "cpu", 3)
+    (warned,) = oracle.profile.warnings
+    assert warned.code is WarningCode.EVAL_MODE and not oracle.profile.is_doubtful
+    assert not any(module.training for module in oracle.forward.modules.values())
+    assert oracle.forward.task.mode == "eval" and oracle.workload().task == task.digest
+
+
+def test_a_reference_that_is_random_in_every_mode_or_asked_to_train_is_refused():
+    always = "nn.Identity()\n        self.forward = lambda x: nn.functional.dropout(x)"
+    noisy = Task("noisy", "test", STATEFUL.format(layer="nn.Dropout()"))
+    for task in (Task("noisy", "test", STATEFUL.format(layer=always)), noisy.in_mode("train")):
+        with pytest.raises(TaskError, match="not deterministic"):
+            Oracle(task, "cpu", 3)
 
 
 def test_a_reference_that_looks_at_bits_has_its_own_float32_in_float64():

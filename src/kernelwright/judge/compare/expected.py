@@ -80,6 +80,8 @@ class Output:
     """Where an integer changes when inputs move by their last digits; None until asked for."""
     jumps: torch.Tensor | None = None
     """How far a number moves then, relative to its row's scale; None until asked for."""
+    without_tf32: float = math.inf
+    """The error that would be allowed if the library rounded no convolution to TF32."""
 
     @property
     def is_float(self) -> bool:

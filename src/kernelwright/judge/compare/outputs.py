@@ -41,6 +41,10 @@ TYPICAL_FACTOR = 3.0
 """How much larger than the reference's a typical error may be. Rounding at every step of a softmax
 or a norm was 2.3 times the library's own, a product of 8 bits 4.0, an approximated GELU 6.2 (torch
 2.13, a CPU)."""
+WITHIN_TF32 = (
+    "errors are larger than float32's, within those of TF32, which the library may take for "
+    "convolutions here"
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def compare(values: list[torch.Tensor], expected: Expected) -> Agreement:
         else:
             _refuse_spread(name, value, output, error)
             worst = max(worst, Agreement(error, output.allowed), key=lambda one: one.share)
+        if output.without_tf32 < error < math.inf:
+            warnings.append(Warned(WarningCode.TF32, WITHIN_TF32))
         _refuse_typical(name, value, output)
     return replace(worst, warnings=tuple(warnings))
 

@@ -61,8 +61,7 @@ def of(
         if shares is None:
             return ()
         own, library = shares
-        # No kernel wins a degenerate task.
-        is_kernel = own > LARGE_SHARE and not oracle.profile.warnings
+        is_kernel = own > LARGE_SHARE and not oracle.profile.is_doubtful
         # Counting takes a second to start, and says nothing about kernels of one's own.
         is_algebra = does_less or (
             not is_kernel and _counted(runner) < LESS_WORK * oracle.profile.work.flops

@@ -16,6 +16,11 @@ from kernelwright.judge.compare.measures import all_finite, are_alike, differ, l
 from kernelwright.judge.sandbox.layout import dtype_name, leaves, map_tensors
 from kernelwright.loaders.copies import copied
 
+
+class RandomReferenceError(TaskError):
+    """Two runs of the reference on the same inputs differ."""
+
+
 OVERFLOWED = 0.5
 """Share of an output that is NaN or infinite, above which it says little about a kernel."""
 
@@ -57,7 +62,7 @@ def require_deterministic(
     if not all(map(are_alike, outputs, found)):
         if _gives_again(found, before, run):
             raise _counted()
-        raise TaskError(
+        raise RandomReferenceError(
             "the reference is not deterministic",
             seen="two runs on the same inputs differ",
             do="put the module in eval() mode, or remove dropout and random states",

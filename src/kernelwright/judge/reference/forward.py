@@ -13,12 +13,14 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.task import Task
+from kernelwright.core.outcome import Warned, WarningCode
+from kernelwright.core.task import FULL_PRECISION, Task
 from kernelwright.judge.compare.hidden import with_hidden
 from kernelwright.judge.compare.measures import as_real
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
+from kernelwright.judge.reference.lowered import without_tf32
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.refusal import memory_apart
@@ -65,8 +67,20 @@ class Forward:
         self.convention = Convention()
         self.observed: list[Observed] = []
         """All calls that were watched."""
+        self.warnings: list[Warned] = []
+        """How the task is judged otherwise than its text asks for."""
         self._guard = HostFirst(device)
         self._namings = [*widened.NAMINGS]
+
+    def in_eval_mode(self) -> Forward | None:
+        """The same in eval mode, with a warning; None if it is in that mode, or the task asks for
+        one."""
+        if self.task.mode or not self.modules[USUAL].training:
+            return None
+        other = Forward(self.task.in_mode("eval"), self.device, self.weight_seed)
+        told = "judged in eval mode: in training mode two runs on the same inputs differ"
+        other.warnings.append(Warned(WarningCode.EVAL_MODE, told))
+        return other
 
     def _built(self) -> torch.nn.Module:
         return layout.written_out(self.reference.build(self.weight_seed))
@@ -96,7 +110,7 @@ class Forward:
         device = torch.device(self.device)
         own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
         apart = torch.random.fork_rng(own, device_type=device.type)
-        with memory_apart(), self._guard(), torch.no_grad(), apart:
+        with memory_apart(), self._guard(), torch.no_grad(), apart, self._in_precision():
             seed_torch(self.weight_seed)
             results = [t.detach() for t in flatten(self._call(module, given))]
             return [*results, *layout.those(held, list(self.convention.changed))]
@@ -105,7 +119,7 @@ class Forward:
         """What it returns, with random numbers as they come."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
-        with memory_apart(), self._guard(), torch.no_grad():
+        with memory_apart(), self._guard(), torch.no_grad(), self._in_precision():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
     def run_with_hidden(self, arguments: list[Any], weights: str = USUAL) -> list[torch.Tensor]:
@@ -151,7 +165,8 @@ class Forward:
             TaskError: it fails; ``misfit`` says what to do.
         """
         module, context = self.modules[USUAL], f"with {layout.shapes_text(arguments)}"
-        with task_code(self.task, *misfit, context=context), self._guard():
+        told = task_code(self.task, *misfit, context=context)
+        with told, self._guard(), self._in_precision():
             held = [arguments, self.state(USUAL)]
             seen = observe(lambda: self._call(module, arguments), held, module)
         self.observed.append(replace(seen, outputs=[]))  # which may be large
@@ -160,6 +175,9 @@ class Forward:
     def settle(self) -> None:
         """The whole reference has been seen to run."""
         self._guard.settle()
+
+    def _in_precision(self) -> AbstractContextManager[Any]:
+        return without_tf32() if self.task.precision == FULL_PRECISION else nullcontext()
 
     def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
         """What a module returns, and what it puts into lists among its arguments."""

@@ -9,7 +9,8 @@ refused in another. What the library may do under the flag, a candidate may.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,6 +45,18 @@ def may_be_rounded(device: str) -> bool:
     return torch.device(device).type == "cuda" and torch.backends.cudnn.allow_tf32
 
 
+@contextlib.contextmanager
+def without_tf32() -> Iterator[None]:
+    """Forbid the library to round to TF32 in this process while the context is entered."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    matmul.allow_tf32 = cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before
+
+
 def for_convolutions(
     expected: Expected, run: Callable[[], list[torch.Tensor]], *, is_own: bool
 ) -> Expected | None:
@@ -52,9 +65,11 @@ def for_convolutions(
     ``expected`` as it is."""
     with RoundedConvolutions():  # type: ignore[no-untyped-call]
         wider = _explained(expected, [as_real(run())])
-    if wider.reference_error <= USELESS:
-        return wider
-    return expected if is_own else None
+    if wider.reference_error > USELESS:
+        return expected if is_own else None
+    pairs = zip(wider.outputs, expected.outputs, strict=True)
+    outputs = [replace(one, without_tf32=before.allowed) for one, before in pairs]
+    return replace(wider, outputs=tuple(outputs))
 
 
 def for_precision(

@@ -44,7 +44,15 @@ class Oracle:
         self.forward = Forward(task, device, derive_seed(secret, "weights"))
         with uses_device():
             self.forward.to_device()
-            self._open()
+            try:
+                self._open()
+            except fitness.RandomReferenceError:
+                other = self.forward.in_eval_mode()
+                if other is None:
+                    raise
+                self.forward = other
+                self.forward.to_device()
+                self._open()
 
     def _open(self) -> None:
         forward, kept, spent = self.forward, Kept(self.device), Spent()

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.outcome import Warned
+from kernelwright.core.task import FULL_PRECISION
 from kernelwright.judge.checks import OTHER_SHAPES, TASK, Draw, derive_seed
 from kernelwright.judge.compare.growth import Terms, count_terms
 from kernelwright.judge.compare.measures import is_whole
@@ -54,7 +55,11 @@ def study(forward: Forward, inputs: TaskInputs, secret: int) -> TaskProfile:
         if not all(map(torch.equal, first.all_results, found)):
             break
     inputs.fixed_integers = same_integers(arguments, other)
-    warnings = [*inputs.warnings, *fitness.degenerate(first.all_results, found)]
+    warnings = [
+        *forward.warnings,
+        *inputs.warnings,
+        *fitness.degenerate(first.all_results, found),
+    ]
     writes_weights = first.seen.writes_weights and not any(results.ours)
     forward.convention = replace(forward.convention, writes_weights=writes_weights)
     given = _inputs(inputs, arguments, n_collisions(arguments, forward.run))
@@ -148,7 +153,8 @@ def _profile(
         factorises=seen.factorises,
         writes_weights=forward.convention.writes_weights,
     )
-    precision = forward.task.precision
+    asked = forward.task.precision
+    precision = "" if asked == FULL_PRECISION else asked
     profile = TaskProfile(
         results=results,
         work=work,
@@ -197,7 +203,11 @@ def with_all_seen(profile: TaskProfile, forward: Forward) -> TaskProfile:
         work=work,
         asks_for_specials=asks_for_specials,
         asks_for_zeros=any_of(lambda seen: seen.asks_for_zeros),
-        may_round_to_tf32=work.convolves and may_be_rounded(forward.device),
+        may_round_to_tf32=(
+            work.convolves
+            and forward.task.precision != FULL_PRECISION
+            and may_be_rounded(forward.device)
+        ),
     )
 
 
