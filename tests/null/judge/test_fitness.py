@@ -8,7 +8,6 @@ from kernelwright.core.outcome import WarningCode
 from kernelwright.core.task import Task
 from kernelwright.judge.reference.fitness import (
     degenerate,
-    own_refusal,
     require_known_types,
     without_noise,
 )
@@ -215,28 +214,6 @@ def test_a_reference_that_looks_at_bits_has_its_own_float32_in_float64():
     expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
     (output,) = expected.outputs
     assert expected.warnings == () and torch.equal(output.exact, output.own)
-
-
-REFUSALS = {
-    "raise": ("    raise ValueError('no distribution')", "ValueError: no distribution"),
-    "assert": ("    assert False, 'not finite'", "AssertionError: not finite"),
-    "an operator": ("    return torch.zeros(2).view(3)", ""),
-    "an index": ("    return [][0]", ""),
-}
-
-
-@pytest.mark.parametrize(("text", "said"), REFUSALS.values(), ids=REFUSALS)
-def test_what_a_task_refuses_itself_is_said(text, said):
-    names = {"torch": torch}
-    exec(compile(f"def forward():\n{text}", "<task one 1234>", "exec"), names)
-    with pytest.raises(Exception) as raised:
-        names["forward"]()
-    found = own_refusal(raised.value)
-    assert bool(found) is bool(said) and said in "".join(map(str, found))
-
-
-def test_what_others_raise_is_not_what_a_task_refuses():
-    assert own_refusal(ValueError()) == frozenset()
 
 
 WRITES = """

@@ -16,7 +16,7 @@ from kernelwright.judge.profile import Shapes, TaskProfile
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What is allowed under a check beyond the usual factor of the reference's own error."""
+    """Allowances of a check beyond the usual factor of the reference's own error."""
 
     equal_terms: bool = False
     """Sums have many nearly equal terms, whose roundings add up instead of averaging out."""
@@ -60,12 +60,12 @@ class Check:
     """The set of weights of its calls."""
     applies: Callable[[TaskProfile], bool] = lambda profile: True
     n_turns: Callable[[TaskProfile], int] = lambda profile: 1
-    """How many calls it makes, each with another seed."""
+    """The number of calls that it makes, each with another seed."""
     tolerance: Tolerance = Tolerance()
     policy: WarnOnly | None = None
-    """None: a difference refuses the candidate."""
+    """If it is None, a difference refuses the candidate."""
     place: str = ""
-    """Where a difference was found, for a reason; empty: named after the inputs."""
+    """The place of a difference, for a reason; if it is empty, the inputs are named."""
     answer_counts: bool = False
     """The reference's answer counts though it is not finite where the usual one is."""
     is_rare: bool = False
@@ -101,7 +101,7 @@ class Draw:
 
     @property
     def place(self) -> str:
-        """Where something was found, for a reason."""
+        """The place of a finding, for a reason."""
         if self.shapes:
             return f"on {self.shapes.name} inputs"
         return self.check.place or f"on {self.check.id} inputs"

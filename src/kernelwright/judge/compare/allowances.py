@@ -64,8 +64,8 @@ def _moves(
 
 
 def _jumped(one: torch.Tensor, other: torch.Tensor, least: float) -> torch.Tensor:
-    """Where numbers moved by more than ``least`` in the first perturbation, and hardly farther in
-    the second."""
+    """The mask of numbers that moved by more than ``least`` in the first perturbation, and hardly
+    farther in the second."""
     return (one > least) & (other < STEPS * one)
 
 

@@ -1,4 +1,4 @@
-"""What one call should return, and how far from it an answer may lie.
+"""Expectations: the results that a call should return, and the errors that are allowed.
 
 The yardstick is the reference's own error against float64 on the same inputs. Whole numbers are
 compared exactly (``whole``). Errors of others are those of ``measures``.
@@ -26,12 +26,13 @@ from kernelwright.judge.compare.measures import (
 )
 
 FACTOR = 4.0
-"""How much worse than the reference's own error a candidate may be: a choice, and the zoo's
-honest kernels and injected faults are its test."""
+"""Factor of the reference's own error that a candidate may have: a choice, tested by the zoo's
+honest kernels and by injected faults."""
 CONDITION_FACTOR = 16.0
-"""Likewise beside the effect of moving the inputs by one ulp: every step of a sound computation
-rounds, not its inputs alone. For sums it is their growth, where that is larger. Where the reference
-rounds to types narrower than float32 it is FACTOR: the library adds those in float32."""
+"""Factor of the effect of moving the inputs by one ulp that a candidate may be off: every step of a
+sound computation rounds, not its inputs alone. For sums it is their growth, if that is larger. If
+the reference rounds to types narrower than float32 it is FACTOR: the library adds those in
+float32."""
 ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}
 """The largest relative error of rounding to nearest."""
 USELESS = 0.25
@@ -40,7 +41,7 @@ LOOSE_SHARE = 0.005
 """Share of an output's numbers that may depend on rounding, on the task's own inputs. Where more
 integers do, their values are a convention that a candidate has to keep."""
 SPREAD = 2.0
-"""How much larger the share of ill-conditioned numbers may be than the reference's own: the
+"""Factor of the reference's share of ill-conditioned numbers that a candidate may have: the
 diagonal of a matrix of distances is no excuse for errors elsewhere."""
 NARROW_ERROR = 2.0**-14
 """Error, relative to the row's largest value, that shows a narrow type inside: rounding a result to
@@ -55,7 +56,7 @@ Products rounded to bfloat16 come to an eighth."""
 
 @dataclass(frozen=True)
 class Output:
-    """What one output should be, and how far from it an answer may lie."""
+    """The expected values of one output, and the errors that are allowed."""
 
     exact: torch.Tensor
     """float64; integers and booleans as they are."""
@@ -64,7 +65,7 @@ class Output:
     scale: torch.Tensor
     """The scale that errors are measured on, as ``row_scale`` gives it."""
     finite: torch.Tensor | None
-    """Where it is finite in both; None where that is everywhere."""
+    """The mask of places where it is finite in both; None if that is everywhere."""
     allowed: float
     """The allowed error."""
     error: float = 0.0
@@ -77,9 +78,11 @@ class Output:
     """The reference's root mean square error, if its numbers are, or were before, narrower than
     float32; zero for others, and where it says nothing."""
     loose: torch.Tensor | None = None
-    """Where an integer changes when inputs move by their last digits; None until asked for."""
+    """The mask of integers that change when inputs move by their last digits; None until asked
+    for."""
     jumps: torch.Tensor | None = None
-    """How far a number moves then, relative to its row's scale; None until asked for."""
+    """The distance by which a number moves then, relative to its row's scale; None until asked
+    for."""
     without_tf32: float = math.inf
     """The error that would be allowed if the library rounded no convolution to TF32."""
 
@@ -105,14 +108,14 @@ class Output:
         return share_of(self.distances(value), limit)
 
     def without_numbers(self) -> Output:
-        """What is allowed, for other numbers of the same kind."""
+        """The same allowances, for other numbers."""
         none = self.exact.new_empty(0)
         return replace(self, exact=none, own=none, scale=none, finite=None)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What one call should return."""
+    """The results that one call should return."""
 
     outputs: tuple[Output, ...]
     is_conditioned: bool = False

@@ -1,4 +1,4 @@
-"""How far sums may be off, whatever the order in which their terms are added."""
+"""The errors that sums may have, whatever the order in which their terms are added."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ FACTORISING = "linalg_"
 
 @dataclass(frozen=True)
 class Terms:
-    """How many terms the numbers of each output may be sums of."""
+    """The number of terms that each output's numbers may be sums of."""
 
     usual: list[float]
     """Counted by arithmetic and axes."""
     added: list[float]
-    """With reductions of single operators, which may span several axes."""
+    """Counted with reductions of single operators too, which may span several axes."""
 
 
 class Adding(TorchDispatchMode):
@@ -93,8 +93,8 @@ def count_terms(
     *,
     is_known: bool = False,
 ) -> Terms:
-    """Say of how many terms each output's numbers may be the sums, in a call whose ``longest``
-    reduction is given.
+    """Count the terms that each output's numbers may be sums of, in a call with this ``longest``
+    reduction.
 
     Each output is taken as if all arithmetic of the call were for it: beside a large output a loss
     is no shorter a sum. If some operator's reductions are not known, one along the longest axis may

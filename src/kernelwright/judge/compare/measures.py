@@ -1,4 +1,4 @@
-"""How far results lie from one another, on the scale of their rows.
+"""Distances between results, on the scale of their rows.
 
 The error of an output x against the float64 result e is the largest |x - e| / s, where s is the
 largest |e| in the same row (the last axis): small rows cannot hide behind large ones. Rows that
@@ -191,7 +191,7 @@ def all_finite(tensors: list[torch.Tensor]) -> bool:
 
 
 def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | None:
-    """Where both are finite; None where that is everywhere."""
+    """The mask of places where both are finite; None if that is everywhere."""
     if bool(own.sum().isfinite() & exact.sum().isfinite()):
         return None
     if all(bool(o.isfinite().all() & e.isfinite().all()) for o, e in pieces(own, exact)):
@@ -215,7 +215,7 @@ def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Where two are equal, NaN to NaN."""
+    """The mask of places where two are equal; NaN equals NaN."""
     return (one == other) | (one.isnan() & other.isnan())
 
 

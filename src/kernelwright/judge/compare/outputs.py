@@ -35,12 +35,11 @@ LOOSE_ROWS = 1 / 8
 """Share of an output's rows that may jump with rounding: what is rounded to a step and then goes
 through a product moves a whole row."""
 JUMPED = 1.5
-"""How much farther a number may be off than it was seen to jump when inputs moved by last
-digits."""
+"""Factor of a number's jump, when inputs moved by their last digits, that it may be off."""
 TYPICAL_FACTOR = 3.0
-"""How much larger than the reference's a typical error may be. Rounding at every step of a softmax
-or a norm was 2.3 times the library's own, a product of 8 bits 4.0, an approximated GELU 6.2 (torch
-2.13, a CPU)."""
+"""Factor of the reference's typical error that a candidate's may have. Rounding at every step of a
+softmax or a norm was 2.3 times the library's own, a product of 8 bits 4.0, an approximated GELU 6.2
+(torch 2.13, a CPU)."""
 WITHIN_TF32 = (
     "errors are larger than float32's, within those of TF32, which the library may take for "
     "convolutions here"
@@ -49,7 +48,7 @@ WITHIN_TF32 = (
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well outputs agree: the error that uses most of its allowance, and warnings."""
+    """The agreement of outputs: the error that uses most of its allowance, and warnings."""
 
     error: float = 0.0
     allowed: float = 0.0
@@ -161,8 +160,8 @@ def _are_jumps(value: torch.Tensor, output: Output, jumps: torch.Tensor) -> bool
 
 
 def _worst(value: torch.Tensor, output: Output) -> tuple[tuple[int, ...], float, float]:
-    """Where the largest error is, the share of the elements beyond the allowed error, and the share
-    of the rows that hold them (1 where there are no rows)."""
+    """Return the place of the largest error, the share of the elements beyond the allowed error,
+    and the share of the rows that hold them (1 if there are no rows)."""
     worst, where, n_beyond, n_rows, start = -1.0, tuple[int, ...](), 0, 0, 0
     exact = output.exact
     axis = cut_axis(exact) if exact.dim() else 0

@@ -38,7 +38,8 @@ def require_specials(values: list[torch.Tensor], expected: Expected) -> None:
 
 
 def _is_made_up(value: torch.Tensor, own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    """Where an output is finite, the reference is not, and float64 has another number."""
+    """The mask of places where an output is finite, the reference is not, and float64 has another
+    number."""
     asked = ~own.isfinite() & exact.isfinite() & value.isfinite()
     if not bool(asked.any()):
         return asked

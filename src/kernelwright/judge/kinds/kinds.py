@@ -50,8 +50,8 @@ def of(
 ) -> tuple[str, ...]:
     """Return the kinds of one candidate; none if nothing can be seen of it.
 
-    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, whoever
-    wrote its code.
+    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, in own
+    code or a library's.
 
     Units:
         ``timed_ns``: the median of its timed calls, in nanoseconds.

@@ -1,4 +1,4 @@
-"""A profile of a candidate's kernels, for whoever writes the next one; it decides nothing."""
+"""A profile of a candidate's kernels, for the author of the next one; it decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a child says about its own kernels, checked for its form.
+"""Reports of a child about its own kernels, checked for their form.
 
 All of it is a stranger's word. It decides nothing about passing.
 """

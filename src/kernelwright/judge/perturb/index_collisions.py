@@ -55,7 +55,7 @@ def with_collisions(own: list[Any], run: Run, seed: int) -> list[Any]:
 
 
 def n_collisions(own: list[Any], run: Run) -> int:
-    """How many arguments have integers to be made equal."""
+    """The number of arguments that have integers to be made equal."""
     return len(_collisions(own, run, 0))
 
 
@@ -176,7 +176,8 @@ class _Watched(TorchDispatchMode):
             self.found.setdefault(source[0], []).append((at[picked], numbers[picked]))
 
     def _seek(self, x: Any, y: Any) -> None:
-        """Likewise if none of ``x`` is any of ``y``, or occurs twice if that is ``x`` itself."""
+        """Note the same if none of ``x`` is any of ``y``, or occurs twice if that is ``x``
+        itself."""
         source, y = self._source(x), _as_whole(y, x)
         if source is None or y is None or y.numel() == 0 or self._has_seen_enough():
             return

@@ -24,8 +24,8 @@ SKEWED_SHARE = 0.5
 FLIPPED = 0.1
 """Share of the elements that change in a mask that hides nothing, or everything."""
 TURNED, TURNED_SHARE = 16, 0.1
-"""How many numbers of a mask are flipped, by turns: so few that a sample of one in a thousand shows
-none, or such a share that a mean shows it."""
+"""Number, or share, of the numbers of a mask that are flipped, by turns: so few that a sample of
+one in a thousand shows none, or so many that a mean shows it."""
 WAYS = APART, ELSEWHERE = range(2)
 """Ways to change positions that rise in steps of one: larger steps, or another order. A table with
 as many rows accepts no larger ones."""

@@ -55,28 +55,26 @@ def has_other_form(x: torch.Tensor) -> bool:
     box)."""
     if x.dim() == 0 or x.shape[-1] < 2 or x.numel() == 0:
         return False
-    rows = x.flatten(0, -2) if x.dim() > 1 else x[None]
-    return _are_of_size_one(rows) or _are_doubled(rows) or _has_special_columns(rows)
+    first = x[(0,) * (x.dim() - 1)][None]  # it tells for nearly all tensors
+    if not (x.shape[-1] <= SHORTEST or _are_of_size_one(first) or _are_doubled(first)):
+        return False
+    rows = x.flatten(0, -2) if x.dim() > 1 else first
+    is_constant = bool((rows == rows[:, :1]).all())
+    is_doubled = _are_doubled(rows) and not is_constant
+    return _are_of_size_one(rows) or is_doubled or _has_special_columns(rows)
 
 
 def _are_of_size_one(rows: torch.Tensor) -> bool:
-    room = max(ONE, torch.finfo(rows.dtype).eps)
-    for part in (rows[:1], rows):  # the first row tells for nearly all tensors
-        wide = part.double()
-        sizes = [wide.norm(dim=-1)] + ([wide.sum(-1)] if bool((part >= 0).all()) else [])
-        if not any(bool(((size - 1).abs() <= room).all()) for size in sizes):
-            return False
-    return True
+    room, wide = max(ONE, torch.finfo(rows.dtype).eps), rows.double()
+    sizes = [wide.norm(dim=-1)] + ([wide.sum(-1)] if bool((rows >= 0).all()) else [])
+    return any(bool(((size - 1).abs() <= room).all()) for size in sizes)
 
 
 def _are_doubled(rows: torch.Tensor) -> bool:
     if rows.shape[-1] % 2 or rows.shape[-1] < SHORTEST:
         return False
     halves, pairs = rows.chunk(2, -1), (rows[:, ::2], rows[:, 1::2])
-    return any(
-        torch.equal(a[0], b[0]) and torch.equal(a, b) and bool((a != a[:, :1]).any())
-        for a, b in (halves, pairs)
-    )
+    return any(torch.equal(a, b) for a, b in (halves, pairs))
 
 
 def _has_special_columns(rows: torch.Tensor) -> bool:

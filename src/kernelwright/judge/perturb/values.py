@@ -71,7 +71,7 @@ Stretch = tuple[float, float]
 
 @dataclass
 class Drawing:
-    """What a distribution knows besides the tensor that it changes."""
+    """The state of one change of a tensor by a distribution."""
 
     generator: torch.Generator
     dtype: torch.dtype
@@ -152,7 +152,7 @@ def outliers(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
 
 
 def within_range(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """In place of outliers, where the reference accepts nothing beyond the task's own range."""
+    """Replaces outliers if the reference accepts nothing beyond the task's own range."""
     changed = x.flatten().clone()
     places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw.generator, device=x.device)
     share = _uniform((N_OUTLIERS,), draw).to(x.dtype)
@@ -161,7 +161,7 @@ def within_range(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
 
 
 def ends_of_range(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """As ``within_range``, some of them the integers next to that range."""
+    """Changes numbers as ``within_range``, some of them to the integers next to that range."""
     changed = within_range(x, draw).flatten()
     places = torch.randint(x.numel(), (N_ENDS,), generator=draw.generator, device=x.device)
     changed[places[::2]], changed[places[1::2]] = x.min().floor(), x.max().ceil()

@@ -1,4 +1,4 @@
-"""What a call should return, in float64, and how far from it an answer may lie."""
+"""Works out in float64 what a call should return, and how far from it an answer may lie."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 
 class Expectations:
-    """The reference's answers, kept for the candidates that follow as far as memory allows."""
+    """The reference's answers. They are kept for later candidates as far as memory allows."""
 
     def __init__(
         self,
@@ -40,13 +40,11 @@ class Expectations:
         self._forward, self._profile = forward, profile
         self._arguments_of, self._first = arguments_of, first
         self._kept, self.spent = kept, spent
-        self.refusals = frozenset[Warned]()
-        """Warnings about inputs that the reference refuses itself."""
         self.usual: Expected | None = None
-        """What is allowed on the task's own inputs, without the numbers."""
+        """The allowances on the task's own inputs, without the numbers."""
 
     def of(self, draw: Draw, arguments: list[Any]) -> Expected | None:
-        """What the call should return; None where the reference has no answer on these inputs.
+        """Return what the call should return; None if the reference has no answer on these inputs.
 
         Raises:
             TaskError: it fails on its own inputs.
@@ -65,7 +63,6 @@ class Expectations:
                     seen=f"{type(error).__name__}: {error}"[:300],
                     do="run the task's file by itself and mend it",
                 ) from error
-            self.refusals |= fitness.own_refusal(error)
             return None
         if draw == self._first and expected is not None:
             outputs = tuple(one.without_numbers() for one in expected.outputs)
@@ -73,7 +70,7 @@ class Expectations:
         return self.keep(draw, expected)
 
     def keep(self, draw: Draw, expected: Expected | None) -> Expected | None:
-        """``expected``, kept where it may be asked for again: a timed call's never is."""
+        """Keep ``expected`` if it may be asked for again: that of a timed call never is."""
         if draw.check is not TASK or draw == self._first:
             self._kept.offer(("expected", draw), expected)
         return expected
@@ -81,14 +78,15 @@ class Expectations:
     def moved(
         self, draw: Draw, arguments: list[Any], expected: Expected, times: float
     ) -> tuple[list[torch.Tensor] | None, list[float]]:
-        """``nudges.by_rounding`` of a draw."""
+        """Return the float64 results when inputs and weights of a draw move by so many ulp, and how
+        many times farther each output may be off; see ``nudges.by_rounding``."""
         run = partial(self._forward.in_float64, draw.weights)
         growth_ulp = self._growth_ulp(draw, is_floor=False)
         return nudges.by_rounding(run, arguments, expected, growth_ulp, times=times)
 
     def accepts(self, changed: list[Any], usual: list[Any]) -> bool:
-        """Whether the reference gives as many numbers as always, finite where those of ``usual``
-        arguments are."""
+        """Whether the reference gives results of the usual shapes for ``changed`` arguments, finite
+        wherever those of ``usual`` arguments are."""
         return accepts(self._forward, self._profile.results.example, changed, usual)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
@@ -134,7 +132,7 @@ class Expectations:
         if check.tolerance.may_be_random:
             again = as_real(forward.run_unseeded(arguments))
             if not all(map(are_alike, own, again)):
-                return None  # as a dropout whose probability was zero
+                return None  # a dropout with a probability of zero is one case
         return own
 
     def _has_answer(self, draw: Draw, arguments: list[Any]) -> bool:
@@ -143,7 +141,7 @@ class Expectations:
             return True
         forward = self._forward
         results = as_real(forward.run_with_hidden(arguments, draw.weights))
-        # Beside weights of one, large sums round by more than they differ: which leads is luck.
+        # Large sums round by more than they differ from weights of one: which one leads is luck.
         if draw.check.tolerance.choices_are_luck and all(map(is_whole, results)):
             return False
 
@@ -160,7 +158,8 @@ class Expectations:
     def _exact(
         self, draw: Draw, arguments: list[Any], own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
-        """The results in float64, or the reference's ``own`` where there are none; warnings."""
+        """Return the results in float64, or the reference's ``own`` if it does not run in float64;
+        with warnings."""
         wide = map_tensors(nudges.widen, arguments)
         while (exact := self._forward.in_float64(draw.weights, wide)) is not None:
             if layout.same_shapes(own, exact):
@@ -171,11 +170,11 @@ class Expectations:
     def _less_precise(
         self, draw: Draw, arguments: list[Any], expected: Expected
     ) -> Expected | None:
-        """``expected`` with the errors that a reduced precision, or the library's TF32, explains;
-        None where that is nearly everything.
+        """Allow the errors that a reduced precision, or the library's TF32, explains; None if that
+        is nearly everything.
 
         Raises:
-            TaskError: it is so on the task's own inputs.
+            TaskError: that is so on the task's own inputs.
         """
         profile, forward = self._profile, self._forward
         if not profile.precision:
@@ -201,10 +200,10 @@ class Expectations:
         return None
 
     def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
-        """How many ulp each output's sums may be off under a check.
+        """Return by how many ulp each output's sums may be off under a check.
 
-        Beside the effect of moved inputs, what operators add up counts for the floor only, or far
-        from zero.
+        The reductions of single operators count for the floor only, or far from zero, but not
+        beside the effect of moved inputs.
         """
         tolerance = draw.check.tolerance
         terms = draw.shapes.terms if draw.shapes else self._profile.work.terms
@@ -221,8 +220,8 @@ class Expectations:
 def accepts(
     forward: Forward, example: list[torch.Tensor], changed: list[Any], usual: list[Any]
 ) -> bool:
-    """Whether the reference gives results like the ``example`` for changed arguments, finite where
-    those of ``usual`` arguments are."""
+    """Whether the reference gives results like the ``example`` for ``changed`` arguments, finite
+    wherever those of ``usual`` arguments are."""
     try:
         results = as_real(forward.run_with_hidden(changed))
         is_alike = layout.same_shapes(results, as_real(example))
@@ -234,8 +233,8 @@ def accepts(
 def is_finite_as_usual(
     results: list[torch.Tensor], run_usual: Callable[[], list[torch.Tensor]]
 ) -> bool:
-    """Whether results are finite, except where the usual ones are not either, as behind masks.
-    Results with a NaN that integers hide are one more, see ``compare.hidden``."""
+    """Whether results are finite, except where the usual ones are not either, as behind masks. A
+    NaN that integers hide is one more result, see ``compare.hidden``."""
     if all_finite(results):
         return True
     others = as_real(run_usual())

@@ -38,11 +38,11 @@ Watch = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class Convention:
-    """How the reference treats what it is called with; cautious until that is known."""
+    """The reference's treatment of its arguments and weights; cautious until that is known."""
 
     is_known: bool = False
     entries: tuple[Path, ...] = ()
-    """Where it puts results into lists that it is given."""
+    """The places in lists among its arguments into which it puts results."""
     changed: tuple[bool, ...] = ()
     """By tensor of the arguments, whether it writes to it."""
     returned: tuple[bool, ...] = ()
@@ -68,7 +68,7 @@ class Forward:
         self.observed: list[Observed] = []
         """All calls that were watched."""
         self.warnings: list[Warned] = []
-        """How the task is judged otherwise than its text asks for."""
+        """Warnings about differences from what the task's text asks for."""
         self._guard = HostFirst(device)
         self._namings = [*widened.NAMINGS]
 
@@ -116,15 +116,15 @@ class Forward:
             return [*results, *layout.those(held, list(self.convention.changed))]
 
     def run_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
-        """What it returns, with random numbers as they come."""
+        """Return the outputs without a fixed seed for random numbers."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
         with memory_apart(), self._guard(), torch.no_grad(), self._in_precision():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
     def run_with_hidden(self, arguments: list[Any], weights: str = USUAL) -> list[torch.Tensor]:
-        """As ``run``, with the NaN that integers hid as one result more, unless the reference asks
-        for such itself."""
+        """Return the outputs of ``run``, with the NaN that integers hid as one result more, unless
+        the reference asks for NaN itself."""
         run = partial(self.run, weights=weights)
         return run(arguments) if self.convention.asks_for_specials else with_hidden(run, arguments)
 
@@ -180,7 +180,7 @@ class Forward:
         return without_tf32() if self.task.precision == FULL_PRECISION else nullcontext()
 
     def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
-        """What a module returns, and what it puts into lists among its arguments."""
+        """Return a module's results, with those that it puts into lists among its arguments."""
         module = copied(module) if self.convention.writes_weights else module
         with self.reference.in_its_type():
             return with_entries(module(*given), given, self.convention.entries)

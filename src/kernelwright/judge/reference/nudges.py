@@ -25,7 +25,7 @@ from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 LOOSE_ULP = 16.0
-"""How far inputs move, in ulp, to show which integers depend on rounding; as CONDITION_FACTOR."""
+"""Ulp by which inputs move to show which integers depend on rounding; as CONDITION_FACTOR."""
 N_RANDOM = 12
 """Random perturbations besides all up and all down: which of two sums is larger shows only when
 terms move differently. Each shows half of the numbers on a border: with four of them a quantiser by

@@ -29,7 +29,7 @@ TELLING = {"any", "all", "bool", "logical_not", "count_nonzero", "nonzero"}
 
 @dataclass(frozen=True)
 class Observed:
-    """What a call gave, and what was seen of it."""
+    """The outputs of a call, and what was seen while it ran."""
 
     outputs: list[torch.Tensor]
     nesting: str

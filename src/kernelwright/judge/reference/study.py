@@ -31,7 +31,7 @@ from kernelwright.judge.sandbox.layout import leaves, map_tensors, shapes_text
 from kernelwright.loaders.plain import weights_of
 
 OTHERS_MISFIT = ("the reference fails on other inputs", "mend it")
-"""What a task's error says, and what to do."""
+"""The message and the advice of a task's error."""
 MOST_DRAWS = 8
 """Draws that are compared with the first: a yes or no is the same in every other one."""
 
@@ -116,7 +116,7 @@ def _first_call(forward: Forward, arguments: list[Any]) -> _First:
 def _terms(
     seen: Observed, forward: Forward, arguments: list[Any], results: list[torch.Tensor]
 ) -> Terms:
-    """How many terms each result may be the sum of."""
+    """Count the terms that each result may be the sum of."""
     inputs = leaves([arguments, list(forward.state(USUAL).values())])
     return count_terms(inputs, results, seen.flops, seen.most_added, is_known=seen.is_known)
 

@@ -83,7 +83,7 @@ def run_in_float64(
     namings: Sequence[Callable[[], Any]] = NAMINGS,
     change: Change | None = None,
 ) -> Any:
-    """What ``run`` gives for a float64 copy of the module; None if that fails."""
+    """Return the result of ``run`` for a float64 copy of the module; None if that fails."""
     for naming in namings:
         try:
             with memory_apart(), made_in(torch.float64):

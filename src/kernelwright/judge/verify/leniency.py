@@ -35,8 +35,8 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     if moved is None:
         return expected
     is_own = draw.check.is_own
-    # As initialisers leave them results may cancel, as the logarithm of a rotation's
-    # determinant: other weights show those errors.
+    # Results may cancel with the weights that initialisers leave, as the logarithm of a
+    # rotation's determinant does: other weights show errors then.
     most = USELESS if is_own and draw.check is not OWN_WEIGHTS else math.inf
     further = further or [torch.full_like(one, math.nan) for one in moved]  # shows no jumps
     rows = zip(expected.outputs, moved, further, factors, strict=True)

@@ -71,7 +71,6 @@ class Verification:
         arguments = self.oracle.inputs.kept(draw)
         expected = self.oracle.expectations.of(draw, arguments)
         if expected is None:
-            self.tally.warn(self.oracle.expectations.refusals)
             return []
         is_reloaded = draw.weights != USUAL
         if is_reloaded:
@@ -178,7 +177,7 @@ class Verification:
         self._compare(draw, outputs, arguments, self._expected(draw, arguments))
 
     def _expected(self, draw: Draw, arguments: list[Any]) -> Expected:
-        """What a call should return for which the reference is known to have an answer."""
+        """Return what a call should return for which the reference is known to have an answer."""
         expected = self.oracle.expectations.of(draw, arguments)
         assert expected is not None
         return expected
@@ -230,7 +229,7 @@ class Verification:
         written = self.runner.changed_arguments(arguments)
         if not _is_beyond(written, changed):
             return
-        # What the reference writes to may depend on the values.
+        # The reference may write to other arguments for other values.
         own = fitness.written_by(self.oracle.forward.modules[USUAL], arguments)
         if _is_beyond(written, own):
             which = "its inputs, which" if not any(changed) else "inputs that"
