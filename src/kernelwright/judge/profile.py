@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import torch
 
 from kernelwright.core.outcome import Warned, WarningCode
-from kernelwright.judge.compare.growth import Terms
 from kernelwright.judge.perturb.fixed import Fixed
 from kernelwright.judge.sandbox.entries import Path
 
@@ -47,7 +46,8 @@ class Work:
     """The arithmetic of one call."""
 
     flops: int
-    terms: Terms
+    terms: list[float]
+    """The number of terms that each output's numbers may be sums of."""
     moved_bytes: int
     """Bytes of all inputs and outputs."""
     convolves: bool
@@ -84,7 +84,7 @@ class Shapes:
     number: int
     """Its place in what ``get_other_inputs`` returns."""
     example: list[torch.Tensor]
-    terms: Terms
+    terms: list[float]
 
 
 @dataclass(frozen=True)

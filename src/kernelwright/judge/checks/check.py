@@ -20,8 +20,6 @@ class Tolerance:
 
     equal_terms: bool = False
     """Sums have many nearly equal terms, whose roundings add up instead of averaging out."""
-    far_from_zero: bool = False
-    """A variance loses what a plain loop's sum is off by to its mean, many times over."""
     by_output: bool = False
     """Errors are measured on an output's largest value, not on each row's: single numbers outweigh
     all others, and algorithms that are stable by norm only (Strassen's) carry them elsewhere."""

@@ -223,7 +223,7 @@ VALUES = (
         by_value(values.negative_slices),
         # Rows of one large number, or of zeros, leave a matrix too little rank to be taken apart.
         applies=lambda profile: not profile.work.factorises,
-        tolerance=Tolerance(equal_terms=True, far_from_zero=True),
+        tolerance=EQUAL_TERMS,
         zoo=("maxima_from_zero",),
     ),
     Check(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,16 +30,6 @@ ADDING = ("sum", "mean", "var", "std", "norm")
 """Words in the names of operators that add up; norms return their statistics beside the result."""
 FACTORISING = "linalg_"
 """Word in the names of operators that depend on a matrix's rank, except norms."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The number of terms that each output's numbers may be sums of."""
-
-    usual: list[float]
-    """Counted by arithmetic and axes."""
-    added: list[float]
-    """Counted with reductions of single operators too, which may span several axes."""
 
 
 class Adding(TorchDispatchMode):
@@ -92,7 +81,7 @@ def count_terms(
     longest: float,
     *,
     is_known: bool = False,
-) -> Terms:
+) -> list[float]:
     """Count the terms that each output's numbers may be sums of, in a call with this ``longest``
     reduction.
 
@@ -103,8 +92,7 @@ def count_terms(
     n_inputs = sum(t.numel() for t in inputs)
     axis = 1 if is_known else max((max(t.shape, default=1) for t in inputs), default=1)
     sizes = [max(1, t.numel()) for t in outputs]
-    usual = [max(flops / (2 * n), n_inputs / n, axis) for n in sizes]
-    return Terms(usual, [max(n, longest) for n in usual])
+    return [max(flops / (2 * n), n_inputs / n, axis, longest) for n in sizes]
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool, has_products: bool = True) -> float:
@@ -112,20 +100,6 @@ def summation_growth(n_terms: float, *, equal_terms: bool, has_products: bool = 
     if equal_terms:
         return min(n_terms / 2, MAX_BIASED_GROWTH if has_products else MAX_BIASED_SUM)
     return min(math.sqrt(n_terms), MAX_GROWTH)
-
-
-def growths(
-    counts: list[float], loops: list[float], *, equal_terms: bool, has_products: bool
-) -> list[float]:
-    """Return by how many ulp each output's sums of ``counts`` terms may be off: at least as many as
-    plain loops over ``loops`` different terms are."""
-    return [
-        max(
-            summation_growth(n, equal_terms=equal_terms, has_products=has_products),
-            summation_growth(loop, equal_terms=False),
-        )
-        for n, loop in zip(counts, loops, strict=True)
-    ]
 
 
 def floor_error(dtype: torch.dtype, growth_ulp: float) -> float:

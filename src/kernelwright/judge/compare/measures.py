@@ -143,17 +143,6 @@ def error_of(
     return float(torch.stack(worst).max().nan_to_num(math.inf, math.inf))
 
 
-def share_beyond(
-    value: torch.Tensor,
-    exact: torch.Tensor,
-    finite: torch.Tensor | None,
-    scale: torch.Tensor,
-    limit: float,
-) -> float:
-    """The share of the numbers whose row-scaled error is larger than ``limit``."""
-    return share_of(distances(value, exact, finite, scale), limit)
-
-
 def share_of(distances: Iterable[torch.Tensor], limit: float) -> float:
     """The share of the numbers, given in pieces, that are larger than ``limit``; zero without
     any."""

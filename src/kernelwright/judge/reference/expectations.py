@@ -13,7 +13,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.compare.expected import USELESS, Expected, as_own, expect, useful_part
-from kernelwright.judge.compare.growth import growths
+from kernelwright.judge.compare.growth import summation_growth
 from kernelwright.judge.compare.measures import all_finite, are_alike, as_real, is_whole, narrowest
 from kernelwright.judge.profile import TaskProfile
 from kernelwright.judge.reference import fitness, lowered, nudges, widened
@@ -81,7 +81,7 @@ class Expectations:
         """Return the float64 results when inputs and weights of a draw move by so many ulp, and how
         many times farther each output may be off; see ``nudges.by_rounding``."""
         run = partial(self._forward.in_float64, draw.weights)
-        growth_ulp = self._growth_ulp(draw, is_floor=False)
+        growth_ulp = self._growth_ulp(draw)
         return nudges.by_rounding(run, arguments, expected, growth_ulp, times=times)
 
     def accepts(self, changed: list[Any], usual: list[Any]) -> bool:
@@ -96,7 +96,7 @@ class Expectations:
             return None  # before float64, which costs most
         exact, warnings = self._exact(draw, arguments, own)
         exact, noise = fitness.without_noise(own, exact) if check.is_own else (exact, ())
-        growth_ulp = self._growth_ulp(draw, is_floor=True)
+        growth_ulp = self._growth_ulp(draw)
         narrow = narrowest(leaves([arguments, list(forward.state(draw.weights).values())]))
         by_row = not check.tolerance.by_output
         expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
@@ -199,22 +199,15 @@ class Expectations:
             raise fitness.meaningless(forward.task, wider.reference_error)
         return None
 
-    def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
-        """Return by how many ulp each output's sums may be off under a check.
-
-        The reductions of single operators count for the floor only, or far from zero, but not
-        beside the effect of moved inputs.
-        """
-        tolerance = draw.check.tolerance
-        terms = draw.shapes.terms if draw.shapes else self._profile.work.terms
-        counts = terms.added if is_floor else terms.usual
-        loops = terms.added if not is_floor and tolerance.far_from_zero else counts
-        return growths(
-            counts,
-            loops,
-            equal_terms=tolerance.equal_terms,
-            has_products=self._profile.work.flops > 0,
-        )
+    def _growth_ulp(self, draw: Draw) -> list[float]:
+        """Return by how many ulp each output's sums may be off under a check."""
+        work = self._profile.work
+        return [
+            summation_growth(
+                n, equal_terms=draw.check.tolerance.equal_terms, has_products=work.flops > 0
+            )
+            for n in (draw.shapes.terms if draw.shapes else work.terms)
+        ]
 
 
 def accepts(

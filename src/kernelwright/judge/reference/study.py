@@ -12,7 +12,7 @@ import torch
 from kernelwright.core.outcome import Warned
 from kernelwright.core.task import FULL_PRECISION
 from kernelwright.judge.checks import OTHER_SHAPES, TASK, Draw, derive_seed
-from kernelwright.judge.compare.growth import Terms, count_terms
+from kernelwright.judge.compare.growth import count_terms
 from kernelwright.judge.compare.measures import is_whole
 from kernelwright.judge.perturb.index_collisions import n_collisions
 from kernelwright.judge.perturb.integers import can_skew, same_integers
@@ -76,7 +76,7 @@ class _First:
     outputs: list[torch.Tensor]
     all_results: list[torch.Tensor]
     results: Results
-    terms: Terms
+    terms: list[float]
 
 
 def _first_call(forward: Forward, arguments: list[Any]) -> _First:
@@ -115,7 +115,7 @@ def _first_call(forward: Forward, arguments: list[Any]) -> _First:
 
 def _terms(
     seen: Observed, forward: Forward, arguments: list[Any], results: list[torch.Tensor]
-) -> Terms:
+) -> list[float]:
     """Count the terms that each result may be the sum of."""
     inputs = leaves([arguments, list(forward.state(USUAL).values())])
     return count_terms(inputs, results, seen.flops, seen.most_added, is_known=seen.is_known)
@@ -139,7 +139,7 @@ def _profile(
     forward: Forward,
     results: Results,
     inputs: Inputs,
-    terms: Terms,
+    terms: list[float],
     moved_bytes: int,
     warnings: list[Warned],
 ) -> TaskProfile:
