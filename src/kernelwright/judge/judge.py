@@ -12,6 +12,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+import torch
+
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
@@ -87,7 +89,8 @@ class Judge:
     def __enter__(self) -> Judge:
         backend, device_lock = self.machine.backend, self.machine.device_lock
         try:
-            environment.use_threads(self.machine.threads)
+            self._stack.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(self.machine.threads)
             self.machine.factory.start()
             if backend.most_judges is not None:
                 wanted, n_slots = slots_needed(self.task, backend, for_library=self._for_library)

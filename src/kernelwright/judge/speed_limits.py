@@ -24,8 +24,8 @@ from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.layout import bytes_of, map_tensors
 from kernelwright.judge.sandbox.outputs import Claim
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.made_in import made_in
 from kernelwright.loaders.plain import flatten
+from kernelwright.loaders.thread_state import made_in_float64
 
 N_READS = 10
 SPAN = {"cpu": 0.25, "cuda": 4.0}
@@ -127,7 +127,7 @@ def least_bytes(oracle: Oracle) -> int:
     arguments = oracle.first_arguments
     other = oracle.arguments(Draw(TASK, derive_seed(oracle.secret, "reading")))
     try:
-        with made_in(torch.float64):
+        with made_in_float64():
             slopes = _slopes(oracle, arguments)
     except (RuntimeError, TypeError, NotImplementedError):  # no derivative, or no memory for it
         return 0

@@ -102,7 +102,7 @@ def _listen(
 
 
 def _exit_code(process: BaseProcess, limit_s: float | None = None) -> int | None:
-    """Wait until the process has ended and return its exit code; None if it outlives ``limit_s``."""
+    """Wait for the process to end; its exit code, or None if it outlives ``limit_s``."""
     wait([process.sentinel], limit_s)
     with _EXIT_CODES:
         return process.exitcode

@@ -33,11 +33,6 @@ def resolve_threads(asked: int) -> int:
     return fitting_threads(asked) or usable_cores()
 
 
-def use_threads(threads: int) -> None:
-    """Let the judge's own torch use ``threads`` threads."""
-    torch.set_num_threads(threads)
-
-
 def describe(device: Device, backend: DeviceBackend, threads: int, cache: str) -> Environment:
     """The facts that a measured time depends on."""
     facts = {

@@ -5,6 +5,7 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
-from kernelwright.loaders.seeding import seed_torch
+from kernelwright.loaders.thread_state import seeded
 
 Watch = Callable[[], AbstractContextManager[Any]]
 
@@ -93,11 +94,7 @@ class Forward:
         if self.convention.writes_arguments or any(self.convention.returned):
             given = map_tensors(torch.clone, arguments)
         held = leaves(given)
-        device = torch.device(self.device)
-        own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
-        apart = torch.random.fork_rng(own, device_type=device.type)
-        with memory_apart(), self._guard(), torch.no_grad(), apart:
-            seed_torch(self.weight_seed)
+        with memory_apart(), seeded(self.weight_seed), self._guard(), torch.no_grad():
             results = [t.detach() for t in flatten(self._call(module, given))]
             return [*results, *layout.those(held, list(self.convention.changed))]
 
@@ -105,7 +102,8 @@ class Forward:
         """What it returns, with random numbers as they come."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
-        with memory_apart(), self._guard(), torch.no_grad():
+        fresh = seeded(secrets.randbits(63))
+        with memory_apart(), fresh, self._guard(), torch.no_grad():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
     def run_with_hidden(self, arguments: list[Any], weights: str = USUAL) -> list[torch.Tensor]:
@@ -151,7 +149,7 @@ class Forward:
             TaskError: it fails; ``misfit`` says what to do.
         """
         module, context = self.modules[USUAL], f"with {layout.shapes_text(arguments)}"
-        with task_code(self.task, *misfit, context=context), self._guard():
+        with task_code(self.task, *misfit, context=context), seeded(0), self._guard():
             held = [arguments, self.state(USUAL)]
             seen = observe(lambda: self._call(module, arguments), held, module)
         self.observed.append(replace(seen, outputs=[]))  # which may be large

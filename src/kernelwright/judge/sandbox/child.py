@@ -14,8 +14,11 @@ from typing import Any, Protocol
 
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.sandbox import process_memory, protocol, stopping
+from kernelwright.judge.sandbox.deadline import BuildDeadline, Deadline
 
 ANSWER_TIMEOUT_S = 20.0  # of our own supervisor, on a loaded machine
+MESSAGE_S = 1.0
+"""The time that a message may take once it has begun to come."""
 POLL_S = 0.02
 """How often a process that shares a device looks whether another one wants it exclusively."""
 
@@ -60,6 +63,8 @@ class CallOptions:
     """How the judge makes one call."""
 
     timeout_s: float
+    hang_s: float | None = None
+    """A build: ``timeout_s`` is in processor time, see ``BuildDeadline``."""
     spin: bool = False
     """Poll for the completion signal instead of sleeping."""
     signals_first: bool = False
@@ -128,24 +133,30 @@ class Child:
         what: str,
         *,
         timeout_s: float = ANSWER_TIMEOUT_S,
+        hang_s: float | None = None,
         fds: tuple[int, ...] = (),
         **arguments: Any,
     ) -> Any:
         """Ask the worker for something; its reply, unchecked.
 
+        Units:
+            ``timeout_s`` in seconds: of the wall clock, or with ``hang_s`` as ``BuildDeadline`` has
+            it.
         Raises:
             ChildEnded: it has gone.
             protocol.Late: it does not answer.
             protocol.Garbled: it answers nonsense.
+            DeviceError: the machine is too busy for a build.
         """
         try:
             protocol.expect_silence(self.worker)
             self.go_on()
-            deadline_s = time.monotonic() + timeout_s
+            deadline = self._deadline(timeout_s, hang_s)
             self.worker.settimeout(timeout_s)
             protocol.send_request(self.worker, {"do": what, **arguments}, fds)
-            deadline_s = self._give_way(self.worker, deadline_s)
-            return protocol.parse_reply(protocol.receive_frame(self.worker, deadline_s=deadline_s))
+            self._await(self.worker, deadline)
+            end_s = time.monotonic() + max(deadline.left_s(), MESSAGE_S)
+            return protocol.parse_reply(protocol.receive_frame(self.worker, deadline_s=end_s))
         except protocol.Closed:
             raise self.ended() from None
 
@@ -172,7 +183,9 @@ class Child:
             if options.samples is not None:
                 start_ns += self._take_samples(options.samples)
             spin_s = options.timeout_s if options.spin else 0.0
-            body = self._receive_completion(options.timeout_s, spin_s=spin_s)
+            if self.hold is not None or options.hang_s is not None:
+                self._await(self.completion, self._deadline(options.timeout_s, options.hang_s))
+            body = protocol.receive_completion(self.completion, spin_s=spin_s)
             signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
             if options.at_completion is not None:
@@ -184,7 +197,9 @@ class Child:
             if is_resumed:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
             if has_signalled:
-                body = self._receive_completion(options.timeout_s)
+                if self.hold is not None:
+                    self._await(self.completion, self._deadline(options.timeout_s))
+                body = protocol.receive_completion(self.completion)
         except (protocol.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
@@ -206,12 +221,6 @@ class Child:
             late_ns=0 if is_resumed else self._clock.late_ns(stood_ns),
         )
 
-    def _receive_completion(self, timeout_s: float, *, spin_s: float = 0.0) -> bytes:
-        """The next completion signal; a child that shares the device gives way meanwhile."""
-        if self.hold is not None:
-            self._give_way(self.completion, time.monotonic() + timeout_s)
-        return protocol.receive_completion(self.completion, spin_s=spin_s)
-
     def _take_samples(self, samples: SampleTimes) -> int:
         """Stop the child for samples while the call still runs; the nanoseconds that it stood."""
         stood_ns = 0
@@ -226,22 +235,21 @@ class Child:
             stood_ns += time.perf_counter_ns() - start_ns
         return stood_ns
 
-    def _give_way(self, sock: socket.socket, deadline_s: float) -> float:
-        """Wait for an answer on ``sock``, standing still whenever somebody else measures.
+    def _deadline(self, timeout_s: float, hang_s: float | None = None) -> Deadline:
+        return Deadline(timeout_s) if hang_s is None else BuildDeadline(self.pid, timeout_s, hang_s)
 
-        Returns:
-            The deadline, later by the time of standing still.
-        """
-        while self.hold is not None and not select.select([sock], [], [], POLL_S)[0]:
-            if time.monotonic() > deadline_s:
-                raise protocol.Late
-            if self.hold.is_wanted():
+    def _await(self, sock: socket.socket, deadline: Deadline) -> None:
+        """Wait for an answer on ``sock``. A child that shares the device stands still whenever
+        somebody else measures; that puts the deadline off."""
+        poll_s = MESSAGE_S if self.hold is None else POLL_S
+        while not select.select([sock], [], [], min(poll_s, deadline.left_s()))[0]:
+            deadline.check()
+            if self.hold is not None and self.hold.is_wanted():
                 self._is_stopped = False
                 self.stop()
-                deadline_s += self.hold.step_aside(self.pid)
+                deadline.put_off(self.hold.step_aside(self.pid))
                 self._ask_supervisor("go_on")
                 self._is_stopped = False
-        return deadline_s
 
     def cpu_ns(self) -> int:
         """The processor time that all threads of the worker have had."""

@@ -6,9 +6,12 @@ and files, although its other threads go on.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from pathlib import Path
+
+import psutil
 
 GONE = b"ZX"
 TRIES = 10
@@ -80,6 +83,16 @@ def parent_of(pid: int) -> int | None:
     """The parent of a process; None if there is no such process."""
     fields = _fields(f"/proc/{pid}/stat")
     return int(fields[1]) if fields else None
+
+
+def processor_s(root: int) -> float:
+    """The processor time of a process and all below it, in seconds, with that of ended children
+    whose end their parents waited for."""
+    spent_s = 0.0
+    for pid in (root, *below(root)):
+        with contextlib.suppress(psutil.Error):
+            spent_s += sum(psutil.Process(pid).cpu_times()[:4])
+    return spent_s
 
 
 def faulted_bytes(pid: int) -> int:

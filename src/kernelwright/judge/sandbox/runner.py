@@ -41,6 +41,9 @@ from kernelwright.judge.sandbox.unwritten_pages import owed_ns
 CPU_SHARE = 0.9
 """The share of its processor time that is held against a candidate's claim: between the judge's
 stop and the standstill, threads that wait in a loop go on for some microseconds."""
+HANG_S = 60.0
+"""A build that takes no processor time for so long hangs. The library's compilers may wait longer,
+for another process that compiles the same."""
 DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
 PROFILE_LIMIT_S = GRAPHS_LIMIT_S = 60.0
 SHORT_LIMIT_S = 30.0
@@ -101,6 +104,7 @@ class Runner:
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
+        self._hang_s = HANG_S
         self._ran_on = RanOn()
         self._released_s = 0.0
         self._hold = ""
@@ -133,9 +137,12 @@ class Runner:
         n_bytes = self._plan(arguments, weights)
         self._share(max(n_bytes, self.room_bytes), limit_s)
         self._write(self._slots.weights, weights)
-        self._ask("build", limit_s, program=program, weights=self._slots.weights)
+        self._hang_s = HANG_S if program.setup is None else limit_s
+        self._ask(
+            "build", limit_s, hang_s=self._hang_s, program=program, weights=self._slots.weights
+        )
         self._write(self._slots.arguments, arguments)
-        self._ask("prepare", limit_s, arguments=self._slots.arguments)
+        self._ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
 
     def try_device(self) -> None:
         """Check that the device works in the child."""
@@ -200,9 +207,10 @@ class Runner:
     ) -> Call:
         """One forward on the arguments that were put; with ``take``, its outputs too.
 
-        The child learns whether they are taken when the clock has stopped. If the call
-        ``may_be_long`` the judge does not poll for its end; if it ``holds_device`` meanwhile, the
-        child's kernels have to wait. The call's time says little in both cases.
+        The child learns whether they are taken when the clock has stopped. A call that
+        ``may_be_long`` is a part of the build: ``limit_s`` counts processor time. With
+        ``holds_device`` the child's kernels have to wait meanwhile. The call's time says little in
+        both cases.
 
         Units:
             ``elapsed_ns`` in nanoseconds.
@@ -216,6 +224,7 @@ class Runner:
         hold, self._hold = self._hold, ""
         options = CallOptions(
             limit_s,
+            hang_s=self._hang_s if may_be_long else None,
             spin=self.backend.is_spinning and not may_be_long,
             signals_first=not self.is_read,
             at_completion=poisoner,
@@ -363,9 +372,17 @@ class Runner:
         self.backend.settle()
 
     def _ask(
-        self, what: str, limit_s: float, *, fds: tuple[int, ...] = (), **arguments: Any
+        self,
+        what: str,
+        limit_s: float,
+        *,
+        hang_s: float | None = None,
+        fds: tuple[int, ...] = (),
+        **arguments: Any,
     ) -> Any:
-        ask = functools.partial(self.child.request, what, timeout_s=limit_s, fds=fds, **arguments)
+        ask = functools.partial(
+            self.child.request, what, timeout_s=limit_s, hang_s=hang_s, fds=fds, **arguments
+        )
         reply = self._guard(ask, what, limit_s)
         self._raise_error(reply)
         return reply
