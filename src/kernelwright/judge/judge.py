@@ -22,7 +22,6 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns
 from kernelwright.judge.baselines.starting import SettingStarter
-from kernelwright.judge.building import SubmissionBuilder
 from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
@@ -41,7 +40,7 @@ from kernelwright.judge.scheduling.memory import (
     wait_for_memory,
     with_enough_memory,
 )
-from kernelwright.judge.submission import Submission
+from kernelwright.judge.submission import Submission, SubmissionBuilder
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05

@@ -35,10 +35,11 @@ def resolve_threads(asked: int) -> int:
 
 def describe(device: Device, backend: DeviceBackend, threads: int, cache: str) -> Environment:
     """The facts that a measured time depends on."""
-    facts = {
+    compiler = find_compiler()  # of C++ candidates and the library's compiled settings
+    facts: dict[str, Any] = {
         "torch": str(torch.__version__),  # a str subclass, which msgspec does not encode
         "triton": _version("triton"),
-        "compiler": _compiler(),
+        "compiler": f"{compiler.kind} {compiler.version}" if compiler else "",
         "python": platform.python_version(),
         "system": platform.platform(),
         "processor": _processor(),
@@ -63,12 +64,6 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _compiler() -> str:
-    """'g++ 12.2.0': what C++ candidates and the library's compiled settings are built with."""
-    found = find_compiler()
-    return f"{found.kind} {found.version}" if found else ""
 
 
 def _processor() -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from collections.abc import Callable
 import torch
 
 from kernelwright.core.device import BUILT_TOGETHER, Device
-from kernelwright.judge.devices import cuda_driver
+from kernelwright.judge.devices import cuda_driver, nvml
+from kernelwright.judge.devices.cpu import CpuBackend
 from kernelwright.judge.devices.cuda_driver import unit
 from kernelwright.judge.devices.input_poisoner import WORD_BYTES, InputPoisoner
 from kernelwright.judge.refusal import memory_apart
@@ -37,7 +38,7 @@ is overwritten."""
 GRID = (1024, 256)
 
 
-class GpuBackend:
+class GpuBackend(CpuBackend):
     """Device memory; the judge's and the child's contexts take turns.
 
     A child sees one GPU: kernels that it launches without naming a device go there, it has no
@@ -58,8 +59,6 @@ class GpuBackend:
         self.kind = self.name.partition(":")[0]
         self.unit = unit(self.index)
         self.visibility = {VISIBLE: visible_as(self.index)}
-        self._probe: PauseProbe | None = None
-        self._poison_kernels: PoisonKernels | None = None
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         self.trim_cache()
@@ -85,16 +84,11 @@ class GpuBackend:
 
     def works_for(self, pid: int) -> bool:
         """Whether the driver says so; False where it knows processes by other numbers than ours."""
-        from kernelwright.judge.devices import nvml
-
-        with contextlib.suppress(nvml.Unknown):
-            return nvml.works_for(self.index, pid, since_s=time.time() - RECENT_S)
-        return False
+        return nvml.works_for(self.index, pid, since_s=time.time() - RECENT_S)
 
     def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
         """Whether a kernel of the judge's own is paused for long. It starts before ``meanwhile``:
         work that waits for that to be done finds the device idle for no moment."""
-        self._probe = self._probe or PauseProbe(self.index)
         self._probe.start(PROBE_NS)
         meanwhile()
         return self._probe.longest_ns() > PAUSE_NS
@@ -104,8 +98,15 @@ class GpuBackend:
     ) -> InputPoisoner:
         if not is_exclusive:
             return InputPoisoner(inputs, self.settle)
-        self._poison_kernels = self._poison_kernels or PoisonKernels(self.index)
         return QueuedInputPoisoner(inputs, self._poison_kernels, holds_device=holds_device)
+
+    @functools.cached_property
+    def _probe(self) -> PauseProbe:
+        return PauseProbe(self.index)
+
+    @functools.cached_property
+    def _poison_kernels(self) -> PoisonKernels:
+        return PoisonKernels(self.index)
 
     def trim_cache(self) -> None:
         stats = torch.cuda.memory_stats_as_nested_dict(self.index)  # one call: before every call
@@ -125,7 +126,6 @@ class GpuBackend:
             return 0  # a context of the judge's own finds no room
 
     def last_level_cache_bytes(self) -> int:
-        """The size of the L2 cache."""
         return int(torch.cuda.get_device_properties(self.index).L2_cache_size)
 
 
