@@ -11,7 +11,6 @@ _PUBLIC = {
     "Judge": "judge",
     "SharedForkServer": "sandbox.fork_server",
     "SharedForkServerProcess": "sandbox.fork_server",
-    "library_candidate": "baselines.library_candidate",
 }
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Judge",
     "SharedForkServer",
     "SharedForkServerProcess",
-    "library_candidate",
 ]
 
 

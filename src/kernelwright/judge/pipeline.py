@@ -194,7 +194,7 @@ class Pipeline:
         with self._machine.device_lock.exclusive():
             if evidence.sampler is not None and evidence.samples_later:
                 fresh = FreshInputs(self._oracle, verdict.seed)
-                samples_ns = timing.samples_ns[CANDIDATE]
+                samples_ns = [ns for ns in timing.samples_ns[CANDIDATE] if ns is not None]
                 sample_more(self._stopwatch, runner, fresh, evidence.sampler, samples_ns)
             if is_win:
                 overhead_ns = self._stopwatch.overhead_ns

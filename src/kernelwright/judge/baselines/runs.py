@@ -95,7 +95,7 @@ class BaselineRuns:
         plain = [setting for setting in settings if not any(setting.copies)]
         copying = [setting for setting in settings if any(setting.copies)]
         first = [plain] if copying else [[setting] for setting in plain]
-        together = [*first, *([each] for each in copying)] if self.is_crowded else [settings]
+        together = [*first, *([each] for each in copying)] if self.is_crowded else [[*settings]]
         waves = map(self._submit, together)
         self._waves = waves if self.is_crowded else list(waves)
 

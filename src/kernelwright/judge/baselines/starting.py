@@ -53,10 +53,10 @@ class SettingStarter:
         self._factory, self._device_lock = factory, device_lock
         rows = library_settings.settings_of(backend.kind, task.precision)
         self.settings = {setting.name: setting for setting in rows}
-        self._compile_locks = collections.defaultdict(threading.Lock)
+        self._compile_locks = collections.defaultdict[str, threading.Lock](threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(None, "baseline")
         self._empty: Runner | None = None
 
     @property
@@ -70,7 +70,6 @@ class SettingStarter:
         held = contents(oracle.first_arguments, oracle.state(USUAL), oracle.example)
         self._region = Region(self._backend, plan_slots(held)[1])
         self._stack.callback(self._region.close)
-        self._pool = ThreadPoolExecutor(None, "baseline")
         self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
 
     def close(self) -> None:
@@ -88,7 +87,7 @@ class SettingStarter:
         if late := [name for name, future in starting.items() if _was_late(future)]:
             with self._device_lock.exclusive():
                 for name in late:
-                    starting[name] = future = Future()
+                    starting[name] = future = Future[Runner]()
                     try:
                         future.set_result(self._start_one(self.settings[name]))
                     except Refused as refused:

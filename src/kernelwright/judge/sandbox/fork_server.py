@@ -58,6 +58,11 @@ def start_program(
     )
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with process:  # which closes its pipe and waits
+        process.kill()
+
+
 class SharedForkServer:
     """One end of a channel to a shared fork server; it can be sent to other processes."""
 
@@ -111,9 +116,7 @@ class SharedForkServerProcess:
 
     def __exit__(self, *error: object) -> None:
         self._server.close()
-        self._process.kill()
-        self._process.wait()
-        self._process.stderr.close()
+        _end(self._process)
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class ForkServer:
         self._counter = itertools.count()
         self.control, theirs = socket.socketpair()
         environment = isolation.child_environment(extra, scratch=isolation.SCRATCH, threads=threads)
-        self.process = None
+        self.process: subprocess.Popen[bytes] | None = None
         with theirs:
             if shared is None or not shared.serve(environment, theirs):
                 self.process = start_program(environment, theirs)
@@ -215,9 +218,7 @@ class ForkServer:
         """End it and all of its children, and remove their scratch folders."""
         self.control.close()  # it ends then; its children die with it, and theirs with them
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process.stderr.close()
+            _end(self.process)
         with self._lock:  # a thread that forks just now would put another folder into it
             self.scratch.close()
 

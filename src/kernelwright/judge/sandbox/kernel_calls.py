@@ -61,10 +61,8 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
     Raises:
         OSError: refused.
     """
-    encode = lambda text: None if text is None else text.encode()  # noqa: E731
-    result = _libc.mount(
-        encode(source), encode(target), encode(kind), ctypes.c_ulong(flags), encode(data)
-    )
+    names = [None if name is None else name.encode() for name in (source, target, kind)]
+    result = _libc.mount(*names, ctypes.c_ulong(flags), data.encode())
     _check(result, f"mount {source} on {target}")
 
 

@@ -34,7 +34,8 @@ class Slot:
 
 def torch_dtype(name: str) -> torch.dtype:
     """The dtype that 'float32' and the like name."""
-    return getattr(torch, name)
+    found: torch.dtype = getattr(torch, name)
+    return found
 
 
 def dtype_name(dtype: torch.dtype) -> str:

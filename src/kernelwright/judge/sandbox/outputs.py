@@ -101,7 +101,7 @@ def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]
 
 def refuse_overlapping(
     claims: list[Claim], like: list[torch.Tensor], known: Collection[tuple[int, int]]
-) -> list[str]:
+) -> list[Warned]:
     """Refuse outputs of one call that overlap in memory, except for the pairs that are ``known`` to
     overlap in the reference's.
 

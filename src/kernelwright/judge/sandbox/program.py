@@ -65,6 +65,7 @@ def load_source(source: str, setup: LibrarySetup) -> dict[str, Any]:
     roots = (*setup.import_roots, *sys.path)
     sys.path[:] = [root for root in roots if root != os.getcwd()]
     spec = importlib.util.spec_from_file_location("candidate", path)
+    assert spec is not None and spec.loader is not None  # it is a Python file
     module = importlib.util.module_from_spec(spec)
     module.__dict__["PAYLOAD"] = setup.payload
     sys.modules["candidate"] = module

@@ -17,7 +17,7 @@ from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.child import CallOptions, Child, ChildEnded, SampleTimes
+from kernelwright.judge.sandbox.child import Answer, CallOptions, Child, ChildEnded, SampleTimes
 from kernelwright.judge.sandbox.layout import (
     Region,
     bytes_of,
@@ -99,7 +99,7 @@ class Runner:
         self.backend = backend
         self.form = form
         self.threads = threads
-        self.region, self._owns_region = region, region is None
+        self._region, self._owns_region = region, region is None
         self._slots = _Slots()
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
@@ -123,7 +123,8 @@ class Runner:
     @property
     def memory(self) -> torch.Tensor:
         """The shared memory, in bytes."""
-        return self.region.memory
+        assert self._region is not None  # since ``build``
+        return self._region.memory
 
     def build(
         self,
@@ -135,7 +136,12 @@ class Runner:
     ) -> None:
         """Share memory, construct the module and load the weights."""
         n_bytes = self._plan(arguments, weights)
-        self._share(max(n_bytes, self.room_bytes), limit_s)
+        if self._region is None:
+            self._region = Region(self.backend, max(n_bytes, self.room_bytes))
+        try:
+            self._map(self._region, limit_s)
+        except Refused as refused:  # no code of the candidate's has run yet
+            raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
         self._write(self._slots.weights, weights)
         self._hang_s = HANG_S if program.setup is None else limit_s
         self._ask(
@@ -164,8 +170,9 @@ class Runner:
 
     def set_mode(self, training: bool) -> bool:
         """Put the module into training mode or out of it; whether it was in it; unchecked."""
-        reply = self._ask("set_mode", SHORT_LIMIT_S, training=training)
-        return isinstance(reply, dict) and bool(reply.get("training"))
+        return bool(
+            _as_dict(self._ask("set_mode", SHORT_LIMIT_S, training=training)).get("training")
+        )
 
     def reshape(
         self, arguments: list[Any], weights: dict[str, torch.Tensor], like: list[torch.Tensor]
@@ -179,8 +186,7 @@ class Runner:
         """Write the arguments of the next call while the child stands still."""
         slots, _ = plan_slots(arguments)
         if slots != self._slots.arguments:
-            end, room = end_of(slots), end_of(self._slots.arguments)
-            if end > room:
+            if (end := end_of(slots)) > (room := end_of(self._slots.arguments)):
                 raise TaskError(
                     "the task's inputs change their size from draw to draw",
                     seen=f"{end} bytes after {room}",
@@ -233,7 +239,7 @@ class Runner:
             hold=hold,
         )
         with poisoner or contextlib.nullcontext():
-            answer = self._guard(functools.partial(self.child.call, options), "run", limit_s)
+            answer: Answer = self._guard(lambda: self.child.call(options), "run", limit_s)
         self._raise_error(answer.reply)
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
@@ -273,18 +279,16 @@ class Runner:
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
         """The report of the child's profiler on one untimed call; unchecked."""
         self.put(arguments)
-        reply = self._ask("profile", PROFILE_LIMIT_S)
-        return reply if isinstance(reply, dict) else {}
+        return _as_dict(self._ask("profile", PROFILE_LIMIT_S))
 
     def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
         """The reports of compilers and profilers on the child's kernels; unchecked."""
         self.put(arguments)
-        return self._ask("resources", PROFILE_LIMIT_S, counted=counted)
+        return _as_dict(self._ask("resources", PROFILE_LIMIT_S, counted=counted))
 
     def count_flops(self) -> float:
         """The library's arithmetic in one untimed call on the same arguments; unchecked."""
-        reply = self._ask("count", PROFILE_LIMIT_S)
-        return float(reply["flops"])
+        return float(self._ask("count", PROFILE_LIMIT_S)["flops"])
 
     def n_graphs(self) -> int:
         """How many graphs the library's compiler has made in it so far; unchecked."""
@@ -309,22 +313,14 @@ class Runner:
     def close(self) -> None:
         """End the child and give its own shared memory back."""
         self.child.close()
-        if self.region is not None and self._owns_region:
-            self.region.close()
+        if self._region is not None and self._owns_region:
+            self._region.close()
 
     def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
         """Lay out the shared memory; the bytes that it takes."""
         slots, n_bytes = plan_slots(contents(arguments, weights, self.like))
         self._slots = _Slots(*slots)
         return n_bytes
-
-    def _share(self, n_bytes: int, limit_s: float) -> None:
-        if self.region is None:
-            self.region = Region(self.backend, n_bytes)
-        try:
-            self._map(self.region, limit_s)
-        except Refused as refused:  # no code of the candidate's has run yet
-            raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
 
     def _map(self, region: Region, limit_s: float) -> None:
         self._ask(
@@ -402,14 +398,16 @@ class Runner:
     def _raise_error(self, reply: Any) -> None:
         if not (isinstance(reply, dict) and "error" in reply):
             return
-        error = reply["error"] if isinstance(reply["error"], dict) else {}
-        stage = str(error.get("stage"))
-        at = error.get("at")
+        error = _as_dict(reply["error"])
+        stage, at = str(error.get("stage")), error.get("at")
         where = f" ({at[-1]})" if isinstance(at, list) and at else ""
-        kind, message = error.get("type"), error.get("message")
-        text = f"{stage}: {kind}: {message}{where}"
+        text = f"{stage}: {error.get('type')}: {error.get('message')}{where}"
         code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
         raise Refused(code, text[:6000])
+
+
+def _as_dict(reply: Any) -> dict[str, Any]:
+    return reply if isinstance(reply, dict) else {}
 
 
 def how_it_ended(error: ChildEnded) -> Refused:

@@ -203,7 +203,8 @@ class _Supervisor:
             "clear": self.clear,
             "ended": self.ended,
         }
-        watched, measured_s = [self.sock, self.out_fd], 0.0
+        watched: list[Any] = [self.sock, self.out_fd]
+        measured_s = 0.0
         while True:
             ready, _, _ = select.select(watched, [], [], WATCH_S)
             if self.out_fd in ready and not self.drain():

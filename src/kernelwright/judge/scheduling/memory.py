@@ -72,7 +72,7 @@ def slots_needed(
 
     ``for_library``: it times the library settings one after the other, and no candidate.
     """
-    n_slots = backend.most_judges * SLOTS_PER_JUDGE
+    n_slots = (backend.most_judges or 1) * SLOTS_PER_JUDGE
     share = needed_bytes(task, for_library=for_library) / backend.memory_bytes()
     return min(n_slots, max(SLOTS_PER_JUDGE, math.ceil(share * n_slots))), n_slots
 
@@ -208,7 +208,9 @@ def _sizes(task: Task) -> tuple[int, int]:
 class _LargestOperator(TorchDispatchMode):
     """Records the size of the operator with the largest inputs and outputs."""
 
-    n_bytes = 0
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.n_bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))

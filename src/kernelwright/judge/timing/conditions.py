@@ -102,16 +102,11 @@ def core_clocks(cores: list[int]) -> dict[str, Any]:
 def _busy_s(cores: list[int]) -> float:
     """The seconds for which these cores have worked, or were taken away by a hypervisor."""
     counted = psutil.cpu_times(percpu=True)
-    return sum(
-        sum(counted[core]) - counted[core].idle - counted[core].iowait - _guests(counted[core])
-        for core in cores
-        if core < len(counted)
-    )
-
-
-def _guests(counted: Any) -> float:
-    """Time of virtual machines, which the kernel counts twice (man 5 proc_stat)."""
-    return counted.guest + counted.guest_nice
+    busy_s = 0.0
+    for one in (counted[core] for core in cores if core < len(counted)):
+        # The kernel counts the time of virtual machines twice (man 5 proc_stat).
+        busy_s += sum(one) - one.idle - one.iowait - one.guest - one.guest_nice
+    return busy_s
 
 
 def _own(ours: Iterable[int]) -> dict[int, tuple[float, float]]:

@@ -27,7 +27,9 @@ class Clock(Protocol):
     """What calls a candidate: the judge's stopwatch."""
 
     limit_s: float
-    checked_call: Turn
+
+    @property
+    def checked_call(self) -> Turn: ...
 
 
 class CheckPlan:
