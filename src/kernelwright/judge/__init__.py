@@ -13,12 +13,7 @@ _PUBLIC = {
     "SharedForkServerProcess": "sandbox.fork_server",
 }
 
-__all__ = [
-    "JUDGE_VERSION",
-    "Judge",
-    "SharedForkServer",
-    "SharedForkServerProcess",
-]
+__all__ = ["JUDGE_VERSION", "Judge", "SharedForkServer", "SharedForkServerProcess"]
 
 
 def __getattr__(name: str) -> Any:

@@ -47,7 +47,7 @@ TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """The time for a candidate's rounds, and the share of a search's budget that they may take; with a
 build of one second it keeps a verdict near two seconds."""
 MOST_AGAIN = 2
-"""How often a candidate is judged by itself after the first time."""
+"""The number of times that a candidate is judged by itself after the first time."""
 FEWEST_FITTING, ROOM_SHARE = 2, 0.02
 """Candidates that fit into memory together: this many always, and one more for each time that the
 task's tensors fit into this share of the device's memory. On an H200 three of 1.6 GB and two of
@@ -133,7 +133,7 @@ class Judge:
 
     @property
     def threads(self) -> int:
-        """How many threads a call may use."""
+        """The number of threads a call may use."""
         return self.machine.threads
 
     @property
@@ -287,7 +287,7 @@ class Judge:
 
     @functools.cached_property
     def batch_size(self) -> int:
-        """How many candidates a search builds together; fewer of large tasks, for want of
+        """The number of candidates a search builds together; fewer of large tasks, for want of
         memory."""
         most = self.machine.backend.batch_size
         if most == 1 or self._baselines.is_crowded:
@@ -296,7 +296,7 @@ class Judge:
 
     @functools.cached_property
     def _n_fitting(self) -> int:
-        """How many candidates fit into memory at a time beside the library settings."""
+        """The number of candidates fit into memory at a time beside the library settings."""
         most = ROOM_SHARE * self.machine.backend.memory_bytes() / largest_bytes(self.task)
         return FEWEST_FITTING + int(most)
 

@@ -42,8 +42,8 @@ CALL_LIMIT_S = 10.0
 SLOWEST = 50.0
 """A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
 MOST_DISTURBED, DISTURBED_S = 2, 1.0
-"""How often a candidate is timed again because somebody else used the device, and how much later
-(seconds)."""
+"""A candidate is timed again so often because somebody else used the device, after so many
+seconds."""
 MOST_STARTING = 2
 """Profilers that start side by side: two seconds each on an H200, where the next candidate is
 checked and timed in one."""

@@ -53,7 +53,7 @@ class RoundChecks:
         self._fresh, self._sampler = fresh, sampler
         self._samples_ns: list[int] = []
         self.claims: list[Claim] = []
-        """Where the outputs of the last timed call lie."""
+        """The places of the outputs of the last timed call."""
 
     def inputs(self, *purpose: Any) -> list[Any]:
         return self._fresh(*purpose)

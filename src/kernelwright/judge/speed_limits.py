@@ -16,11 +16,7 @@ from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.devices.roofline import (
-    read_bytes_per_s,
-    surely_ns,
-    written_bytes_per_s,
-)
+from kernelwright.judge.devices.roofline import read_bytes_per_s, surely_ns, written_bytes_per_s
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
@@ -157,5 +153,5 @@ def _numbers(arguments: list[Any]) -> list[torch.Tensor]:
 
 
 def _is_dense(t: torch.Tensor) -> bool:
-    """Whether every element has memory of its own."""
+    """True if every element has memory of its own."""
     return t.numel() * t.element_size() <= t.untyped_storage().nbytes()

@@ -104,20 +104,20 @@ def _encodable(text: str) -> str:
 
 @dataclass
 class KindEvidence:
-    """How the kind of a timed candidate is found out."""
+    """The means of finding out the kind of a timed candidate."""
 
     timing: Timing
     sampler: StackSampler | None
     """Samples of its threads' stacks, taken from outside, where that is possible; otherwise the
     child's own profiler is asked."""
     samples_later: bool
-    """Whether no sample has been taken yet."""
+    """True if no sample has been taken yet."""
     profiler: Future[None] | None = None
     """The start of the child's profiler, where that takes long."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether ``wait`` would return at once."""
+        """True if ``wait`` would return at once."""
         return self.profiler is None or self.profiler.done()
 
     def wait(self) -> None:
@@ -154,7 +154,7 @@ class Submission:
 
     @property
     def is_starting(self) -> bool:
-        """Whether it has no verdict yet because its profiler has not started."""
+        """True if it has no verdict yet because its profiler has not started."""
         return self.found is None and self.evidence is not None and not self.evidence.is_ready
 
     def abandon(self) -> None:

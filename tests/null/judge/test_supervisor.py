@@ -13,8 +13,8 @@ from kernelwright.judge.sandbox.supervisor import (
     Disk,
     MemoryUsage,
     _Supervisor,
+    held_bytes,
     open_memory,
-    page_tables_bytes,
 )
 
 
@@ -44,7 +44,7 @@ def test_sockets_count_as_what_they_may_hold():
 
 
 def test_tables_of_pages_count_however_few_the_pages_are():
-    before = page_tables_bytes("/proc/self")
+    before = held_bytes("/proc/self")["VmPTE"]
     size = 1 << 30
     with (
         open("/dev/zero", "rb") as zeros,
@@ -52,7 +52,7 @@ def test_tables_of_pages_count_however_few_the_pages_are():
     ):
         for at in range(0, 1 << 30, 2 << 20):  # one page of each table
             assert mapped[at] == 0
-        assert page_tables_bytes("/proc/self") - before >= 512 * 4096
+        assert held_bytes("/proc/self")["VmPTE"] - before >= 512 * 4096
 
 
 def test_it_leaves_the_core_to_the_process_that_it_waits_for():

@@ -29,7 +29,7 @@ class Setting:
     cuda_graph: bool = False
     """Capture the forward once and replay it, inputs copied in and outputs copied out."""
     copies: tuple[int, int] = (0, 0)
-    """How many times every call copies its inputs and outputs: a graph has memory of its own."""
+    """Copies that every call makes of its inputs and outputs: a graph has memory of its own."""
     is_held: bool = False
     """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
 

@@ -35,7 +35,7 @@ class _Failures:
 
     reasons: dict[str, str] = field(default_factory=dict)
     retryable: set[str] = field(default_factory=set)
-    """Those that may run after all: they lacked memory, which a candidate may have held, or have
+    """Settings that may run after all: they lacked memory, which a candidate may have held, or have
     been killed."""
     had_last_try: set[str] = field(default_factory=set)
     compiled_anew: set[str] = field(default_factory=set)
@@ -80,7 +80,7 @@ class BaselineRuns:
 
     @property
     def may_run_after_all(self) -> bool:
-        """Whether some of those may run in another try."""
+        """True if some of those may run in another try."""
         return bool(self._failures.retryable)
 
     def start(self) -> None:
@@ -256,7 +256,7 @@ class BaselineRuns:
         return self._starter.start(s for s in settings if not self._is_hopeless(s))
 
     def _is_hopeless(self, setting: Setting) -> bool:
-        """Whether its copies alone take longer than another setting does in all."""
+        """True if its copies alone take longer than another setting does in all."""
         fastest_ns = min(self.median_ns.values(), default=math.inf)
         if fastest_ns == math.inf or not any(setting.copies):
             return False

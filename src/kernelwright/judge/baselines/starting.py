@@ -61,7 +61,7 @@ class SettingStarter:
 
     @property
     def is_open(self) -> bool:
-        """Whether the shared memory has been allocated."""
+        """True if the shared memory has been allocated."""
         return self._region is not None
 
     def open(self) -> None:
@@ -136,7 +136,7 @@ class SettingStarter:
         self._empty = runner
 
     def take_empty(self) -> Runner | None:
-        """That module, if one runs, for the caller to measure and to close."""
+        """The empty module, if one runs, for the caller to measure and to close."""
         empty, self._empty = self._empty, None
         return empty
 

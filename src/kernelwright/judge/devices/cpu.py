@@ -33,17 +33,17 @@ class CpuBackend:
     visibility: Mapping[str, str] = MappingProxyType({})
     """The environment variables that hide all other devices from a child."""
     reads_from_outside = True
-    """Whether the outputs of a stopped child can be read."""
+    """True if the outputs of a stopped child can be read."""
     is_spinning = False
-    """Whether the judge polls for a child's answer: cores are plenty where there is a GPU."""
+    """True if the judge polls for a child's answer: cores are plenty where there is a GPU."""
     compiles_elsewhere = False
-    """Whether compilers work on other processors than the timed ones."""
+    """True if compilers work on other processors than the timed ones."""
     most_judges: int | None = None
-    """How many judges may use the device at a time; None: any number."""
+    """The number of judges may use the device at a time; None: any number."""
     most_ahead = 4
-    """How many candidates one judge may build ahead."""
+    """The number of candidates one judge may build ahead."""
     batch_size = 1
-    """How many candidates a search builds together at most, to judge the fastest; 1: it judges
+    """The number of candidates a search builds together at most, to judge the fastest; 1: it judges
     all."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
@@ -57,15 +57,15 @@ class CpuBackend:
         """Return when everything that the judge has started on the device is done."""
 
     def is_idle(self) -> bool:
-        """Whether the device has done everything that stopped children had started on it."""
+        """True if the device has done everything that stopped children had started on it."""
         return True
 
     def works_for(self, pid: int) -> bool:
-        """Whether it has lately worked for this process, which the caller has stopped."""
+        """True if it has lately worked for this process, which the caller has stopped."""
         return False
 
     def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
-        """Whether it works for another process while ``meanwhile`` runs, and just after."""
+        """True if it works for another process while ``meanwhile`` runs, and just after."""
         meanwhile()
         return False
 

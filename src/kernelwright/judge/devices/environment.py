@@ -96,7 +96,7 @@ class Here:
         return cls(found.device, found.facts)
 
     def is_of(self, environment: Environment) -> bool:
-        """Whether a verdict that was found in an environment could have been found here."""
+        """True if a verdict that was found in an environment could have been found here."""
         there = (environment.device, _without_the_task(environment.facts))
         return there == (self.device, _without_the_task(self.facts))
 

@@ -22,7 +22,7 @@ N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Small kernels, and the time in which each is done on an idle device: on an H200 one takes
 0.03 ms, and 0.2 ms after another process's turn."""
 PROBE_NS, PAUSE_NS = 5_000_000, 50_000
-"""How long the probe for others' work runs: longer than a process's turn, after which the GPU
+"""The duration of the probe for others' work: longer than a process's turn, after which the GPU
 changes to another's work, for up to 2.4 ms on an H100. And the pause that tells of it: where nobody
 else had any work, the probe stood still for 64 ns at most."""
 RECENT_S = 2.0
@@ -33,8 +33,8 @@ however many processes ask for one: more judges wait longer."""
 CACHE_SHARE = 0.03
 """The share of a GPU's memory that the judge's allocator may cache: children need the rest."""
 HOLD_NS = 20_000_000
-"""How long the device is held at most, for that delays the call; then it is released, and nothing
-is overwritten."""
+"""The device is released after this time, for holding it delays the call; then nothing is
+overwritten."""
 GRID = (1024, 256)
 
 
@@ -71,7 +71,7 @@ class GpuBackend(CpuBackend):
         torch.cuda.synchronize(self.index)
 
     def is_idle(self) -> bool:
-        """Whether a small kernel is done at once, time after time: another process's work would
+        """True if a small kernel is done at once, time after time: another process's work would
         make it wait for its turn, some milliseconds."""
         for _ in range(N_PROBES):
             start_s = time.perf_counter()
@@ -83,11 +83,11 @@ class GpuBackend(CpuBackend):
         return True
 
     def works_for(self, pid: int) -> bool:
-        """Whether the driver says so; False where it knows processes by other numbers than ours."""
+        """True if the driver says so; False where it knows processes by other numbers than ours."""
         return nvml.works_for(self.index, pid, since_s=time.time() - RECENT_S)
 
     def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
-        """Whether a kernel of the judge's own is paused for long. It starts before ``meanwhile``:
+        """True if a kernel of the judge's own is paused for long. It starts before ``meanwhile``:
         work that waits for that to be done finds the device idle for no moment."""
         self._probe.start(PROBE_NS)
         meanwhile()

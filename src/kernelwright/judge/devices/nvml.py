@@ -27,7 +27,7 @@ SLOWED_BY = {
 }
 """Why the clocks are below their highest. An idle GPU is in none of these states."""
 NO_SAMPLES = (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND)
-"""What the binding raises where no process has used the GPU since the moment that was asked for."""
+"""Errors that the binding raises where no process has used the GPU since the given moment."""
 
 
 class Unknown(Exception):
@@ -72,7 +72,7 @@ def share_of_others(index: int, own: set[int], *, since_s: float) -> float | Non
 
 
 def works_for(index: int, pid: int, *, since_s: float) -> bool:
-    """Whether the GPU has worked for a process since a moment, in seconds of Unix time; False where
+    """True if the GPU has worked for a process since a moment, in seconds of Unix time; False where
     nobody can tell."""
     with contextlib.suppress(Unknown):
         return any((_uses(index, since_s) or {}).get(pid, ()))

@@ -1,4 +1,4 @@
-"""How fast a device is at all: its rates of memory and arithmetic, measured.
+"""A device's highest rates of memory and arithmetic, measured.
 
 A candidate that claims to write its results faster than the device can did not write them, and is
 refused. One that would have to calculate faster than the device can does less work than the
@@ -24,7 +24,7 @@ CACHED_SHARE = 0.25
 """The share of the last-level cache that is written to measure the rate: results that stay in the
 cache are written faster than to memory."""
 READ_CACHES = {"cpu": 0.25, "cuda": 4.0}
-"""How many times the last-level cache is read to measure its rate. On a GPU starting a kernel takes
+"""The bytes that are read to measure the rate, in last-level caches. On a GPU starting a kernel takes
 as long as reading a quarter of the cache."""
 COPIED_CACHES = 4
 LARGE_BYTES, NEARLY, AT_MOST = 1 << 30, 0.75, 1.1
@@ -160,7 +160,7 @@ class Arithmetic:
         return peak_flops_per_s(self._backend, self._dtype)
 
     def exceeds(self, timed_ns: float, *, library_ns: float) -> bool:
-        """Whether all of it cannot be done in this time; the library takes ``library_ns``."""
+        """True if all of it cannot be done in this time; the library takes ``library_ns``."""
         if not self._flops:
             return False
         return surely_ns(self._flops / self._flops_per_s * 1e9, library_ns) > timed_ns

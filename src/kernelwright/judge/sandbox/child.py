@@ -20,7 +20,7 @@ ANSWER_TIMEOUT_S = 20.0  # of our own supervisor, on a loaded machine
 MESSAGE_S = 1.0
 """The time that a message may take once it has begun to come."""
 POLL_S = 0.02
-"""How often a process that shares a device looks whether another one wants it exclusively."""
+"""The interval at which a process that shares a device looks whether another wants it alone."""
 
 
 class ChildEnded(Exception):
@@ -36,7 +36,7 @@ class Hold(Protocol):
     """A child's share of a device, which it gives up whenever somebody measures there."""
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits to have the device exclusively."""
+        """True if somebody waits to have the device exclusively."""
         ...
 
     def step_aside(self, pid: int) -> float:
@@ -50,7 +50,7 @@ class Hold(Protocol):
 
 @dataclass(frozen=True)
 class SampleTimes:
-    """When a child is stopped in the middle of a call, and what is done then."""
+    """Moments in a call at which a child is stopped, and what is done then."""
 
     after_s: tuple[float, ...]
     """The seconds that it runs before each stop."""
@@ -60,7 +60,7 @@ class SampleTimes:
 
 @dataclass(frozen=True)
 class CallOptions:
-    """How the judge makes one call."""
+    """Options of one call."""
 
     timeout_s: float
     hang_s: float | None = None
@@ -97,7 +97,7 @@ class Answer:
     early_ns: int
     """Processor time that it had between the last standstill and the request to run."""
     late_ns: int
-    """How long it ran on after it had been told to stop, where it was not resumed."""
+    """The time for which it ran on after it had been told to stop, where it was not resumed."""
 
 
 class Child:
@@ -259,7 +259,7 @@ class Child:
                 self._signal(signal.SIGCONT)
 
     def ended(self) -> ChildEnded:
-        """How it ended."""
+        """The way in which it ended."""
         try:
             answer = self._ask_supervisor("ended")
         except (protocol.Closed, protocol.Late):

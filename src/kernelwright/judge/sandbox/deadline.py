@@ -1,4 +1,4 @@
-"""When the answer of a child counts as late."""
+"""Deadlines for the answers of a child."""
 
 from __future__ import annotations
 

@@ -143,11 +143,7 @@ class ForkServer:
     """
 
     def __init__(
-        self,
-        extra: Mapping[str, str],
-        *,
-        threads: int,
-        shared: SharedForkServer | None = None,
+        self, extra: Mapping[str, str], *, threads: int, shared: SharedForkServer | None = None
     ) -> None:
         self.scratch = Scratch()
         self._counter = itertools.count()

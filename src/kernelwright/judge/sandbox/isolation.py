@@ -38,10 +38,7 @@ KEPT_VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),  # a GPU's number is one of this order
 )
 """The only variables of the user's environment that a child sees, besides PATH."""
-STEADY_ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
+STEADY_ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 """glibc's malloc adapts to a process's history (mallopt(3)): whether a 2 MB output costs 512 page
 faults is then chance. It settles on these values in the end; the library's processes and candidates
 get them from the start."""
@@ -91,7 +88,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """How one child is to be isolated; made by the parent."""
+    """The isolation of one child, planned by the parent."""
 
     scratch: str
     """An empty folder on the host: the mount point of the new root, or the scratch itself."""
@@ -109,7 +106,7 @@ class Plan:
     refuse: frozenset[str] = field(default_factory=frozenset)
     """Namespaces to do without, named by the guarantee that each gives; other means take over."""
     on_gpu: bool = False
-    """Whether it uses a GPU: its profiler's programs talk to each other over the network, by
+    """True if it uses a GPU: its profiler's programs talk to each other over the network, by
     sockets whose memory nobody counts, and its driver names threads by writing below ``/proc``."""
 
 
@@ -221,7 +218,7 @@ def most_processes(uid: int) -> int:
 
 
 def can_become(uid: int) -> bool:
-    """Whether this process may become that other user, give it a folder and signal it.
+    """True if this process may become that other user, give it a folder and signal it.
 
     Only root may, and only where the number is a user's. The root of a rootless container is one
     user outside, and most numbers mean nobody there. The root of another container may have no
@@ -238,12 +235,12 @@ def can_become(uid: int) -> bool:
 
 
 def reads_all(uid: int) -> bool:
-    """Whether this process may read the memory of a child that becomes that user."""
+    """True if this process may read the memory of a child that becomes that user."""
     return bool(kernel.capabilities() & kernel.SYS_PTRACE) or not can_become(uid)
 
 
 def _is_open_to_all(folder: str) -> bool:
-    """Whether every user can reach a folder: Python itself may lie in root's home."""
+    """True if every user can reach a folder: Python itself may lie in root's home."""
     parts = [Path(folder), *Path(folder).parents]
     return all(part.stat().st_mode & stat.S_IXOTH for part in parts)
 

@@ -26,7 +26,7 @@ SETS_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Parts of ``/proc`` that root may write to without any capability; they set the whole machine."""
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 _can_build: dict[frozenset[str], bool] = {}
-"""Whether a root file system can be built here, for each set of namespaces to do without."""
+"""True if a root file system can be built here, for each set of namespaces to do without."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def attainable(plan: isolation.Plan) -> isolation.Plan:
 
 
 def _try_to_build(plan: isolation.Plan) -> bool:
-    """Whether a process can enter these namespaces and build a root there; tried in a fork."""
+    """True if a process can enter these namespaces and build a root there; tried in a fork."""
     done, tell = os.pipe()
     if os.fork() == 0:
         try:

@@ -67,7 +67,7 @@ def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
 
 
 def is_repeated(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether two addresses of a process within these spans are the same memory, by its ``mapped``
+    """True if two addresses of a process within these spans are the same memory, by its ``mapped``
     ranges.
 
     Memory that has two addresses belongs to a file, perhaps one without a name: proc(5).
@@ -84,7 +84,7 @@ def is_repeated(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bo
 
 
 def may_write(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether a process may read and write all of these spans, by its ``mapped`` ranges."""
+    """True if a process may read and write all of these spans, by its ``mapped`` ranges."""
     held = merged(spans)
     n_bytes = sum(end - start for start, end in held)
     for part in parts:
@@ -104,7 +104,7 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def may_read(pid: int) -> bool:
-    """Whether this machine lets the judge read the memory of a process of its own."""
+    """True if this machine lets the judge read the memory of a process of its own."""
     byte = ctypes.create_string_buffer(1)
     try:
         kernel.read_process(pid, 0, ctypes.addressof(byte), 1)

@@ -36,12 +36,12 @@ def living_thread(pid: int) -> int | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the first thread of a process was stopped by a signal."""
+    """True if the first thread of a process was stopped by a signal."""
     return (_fields(f"/proc/{pid}/stat") or [b""])[0] == b"T"
 
 
 def is_still(pid: int) -> bool:
-    """Whether a process has been stopped by a signal, in all of its threads, or has ended."""
+    """True if a process has been stopped by a signal, in all of its threads, or has ended."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:

@@ -62,7 +62,7 @@ class Call:
 
     elapsed_ns: int
     claims: list[Claim]
-    """Where the child says that its outputs lie."""
+    """The places of its outputs, as the child says."""
     outputs: list[torch.Tensor] | None
     """The outputs themselves, where they were asked for."""
     after_ns: tuple[int, ...] = ()
@@ -72,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Where arguments, weights and outputs lie in the shared memory."""
+    """The places of arguments, weights and outputs in the shared memory."""
 
     arguments: Any = None
     weights: Any = None
@@ -112,7 +112,7 @@ class Runner:
 
     @property
     def is_read(self) -> bool:
-        """Whether outputs are read from the stopped child; else it copies them out itself."""
+        """True if outputs are read from the stopped child; else it copies them out itself."""
         return self.backend.reads_from_outside and self.child.is_readable
 
     @property
@@ -291,7 +291,7 @@ class Runner:
         return float(self._ask("count", PROFILE_LIMIT_S)["flops"])
 
     def n_graphs(self) -> int:
-        """How many graphs the library's compiler has made in it so far; unchecked."""
+        """The number of graphs the library's compiler has made in it so far; unchecked."""
         return int(self._ask("graphs", GRAPHS_LIMIT_S)["made"])
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
@@ -411,7 +411,7 @@ def _as_dict(reply: Any) -> dict[str, Any]:
 
 
 def how_it_ended(error: ChildEnded) -> Refused:
-    """How a child ended, with the last lines that it printed."""
+    """The refusal of a child that ended, with the last lines that it printed."""
     if error.code is None:
         code, how = ReasonCode.VANISHED, "the process stopped answering"
     elif error.code < 0:

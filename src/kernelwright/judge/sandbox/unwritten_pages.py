@@ -67,7 +67,7 @@ def owed_ns(pid: int, claims: Sequence[Claim], like: Sequence[torch.Tensor]) -> 
 
 @functools.cache
 def is_told() -> bool:
-    """Whether this machine's map of pages shows one that has just been written."""
+    """True if this machine's map of pages shows one that has just been written."""
     page = torch.ones(2 * PAGE_BYTES, dtype=torch.uint8)
     start = page.data_ptr() + PAGE_BYTES
     try:

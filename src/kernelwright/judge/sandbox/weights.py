@@ -91,12 +91,12 @@ def _pairs(
 
 
 def _is_number(value: torch.Tensor) -> bool:
-    """Whether it holds real or complex numbers."""
+    """True if it holds real or complex numbers."""
     return value.is_floating_point() or value.is_complex()
 
 
 def _is_weight(value: torch.Tensor) -> bool:
-    """Whether it holds real or complex numbers, or integers that may be quantised ones."""
+    """True if it holds real or complex numbers, or integers that may be quantised ones."""
     return _is_number(value) or value.dtype in (torch.int8, torch.uint8)
 
 

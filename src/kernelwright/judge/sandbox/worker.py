@@ -232,7 +232,7 @@ class Worker:
         return {"flops": counter.get_total_flops()}
 
     def graphs(self) -> dict[str, Any]:
-        """How many graphs torch.compile has made so far."""
+        """The number of graphs torch.compile has made so far."""
         return {"made": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
 
     def release(self, *, hold: list[str]) -> None:
@@ -305,7 +305,7 @@ def plain(value: Any, *, may_expand: bool = False) -> Any:
 
 
 def describe(value: Any) -> Any:
-    """Where the outputs lie, as JSON; anything but plain values is named by its type."""
+    """The places of the outputs, as JSON; anything but plain values is named by its type."""
     if type(value) is torch.Tensor:
         if value.layout is not torch.strided or value.is_conj() or value.is_neg():
             return {"other": "a tensor that is not materialised"}

@@ -28,7 +28,7 @@ from kernelwright.judge.sandbox.file_locks import lock, locked, users_path
 from kernelwright.judge.sandbox.protocol import Late
 
 SETTLE_S, N_TRIES = 5.0, 5
-"""How long the device may take to come to rest before others go on for a while, and how often; then
+"""The device may take so long to come to rest before others go on for a while, so many times; then
 it is measured all the same."""
 ENDLESS_S = 20.0
 """Work that the device does for a process that has stood still for so long is taken not to end."""
@@ -171,7 +171,7 @@ class SharedHold:
         self.waited_s = 0.0
         """The time for which it was given up."""
         self._worked_on_s = 0.0
-        """How long the device has worked, without a rest, for a process that stood still."""
+        """The time for which the device has worked for a process that stood still."""
 
     def acquire(self, nonblocking: int = 0) -> None:
         """Take it; with ``nonblocking``, LOCK_NB, now or BlockingIOError."""
@@ -186,7 +186,7 @@ class SharedHold:
             self._descriptor = None
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits to measure."""
+        """True if somebody waits to measure."""
         try:
             os.close(lock(self._files.entry, fcntl.LOCK_SH | fcntl.LOCK_NB))
         except BlockingIOError:

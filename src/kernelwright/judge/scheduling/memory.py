@@ -30,7 +30,7 @@ SLOTS_PER_JUDGE = 2
 """The fewest slots that a judge takes: slots are parts of a device's memory, and judges need
 several sizes."""
 COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
-"""How many copies of the task's tensors the judge, a candidate and the library settings that stay
+"""Copies of the task's tensors that the judge, a candidate and the library settings that stay
 hold at a time, float64 included; the same without a candidate; and of the additional tensors that
 the task's largest operator works on."""
 CONTEXTS_BYTES = 11 * 500_000_000
@@ -85,7 +85,7 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
 
 
 def lacked_memory(evaluation: Evaluation) -> bool:
-    """Whether a candidate may have failed because others held the memory, or was blamed for memory
+    """True if a candidate may have failed because others held the memory, or was blamed for memory
     that another gave back at the same moment."""
     codes = [reason.code for reason in evaluation.reasons]
     return any(c in JUDGED_AGAIN or c.status is Status.INFRA_ERROR for c in codes)
