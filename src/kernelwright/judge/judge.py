@@ -21,14 +21,14 @@ from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns
-from kernelwright.judge.baselines.starting import SettingStarter
 from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
-from kernelwright.judge.sandbox.fork_server import MEMORY_SHARE, SharedForkServer
+from kernelwright.judge.sandbox.fork_server import SharedForkServer
+from kernelwright.judge.sandbox.isolation import MEMORY_SHARE
 from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.scheduling import batches
 from kernelwright.judge.scheduling.build_queue import BuildQueue
@@ -86,34 +86,23 @@ class Judge:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Judge:
-        backend, device_lock = self.machine.backend, self.machine.device_lock
+        machine, backend = self.machine, self.machine.backend
         try:
             self._stack.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(self.machine.threads)
-            self.machine.factory.start()
+            torch.set_num_threads(machine.threads)
+            machine.factory.start()
             if backend.most_judges is not None:
                 wanted, n_slots = slots_needed(self.task, backend, for_library=self._for_library)
-                self._stack.enter_context(device_lock.memory_slots(wanted, n_slots=n_slots))
+                slots = machine.device_lock.memory_slots(wanted, n_slots=n_slots)
+                self._stack.enter_context(slots)
             with_enough_memory(self._open_oracle, backend, self.task)
             self.stopwatch = Stopwatch(backend, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
-            starter = SettingStarter(
-                self.task,
-                self.oracle,
-                backend,
-                factory=self.machine.factory,
-                device_lock=device_lock,
-            )
             self._baselines = BaselineRuns(
-                starter,
-                self.oracle,
-                backend,
-                stopwatch=self.stopwatch,
-                device_lock=device_lock,
-                one_by_one=self._for_library,
+                self.task, self.oracle, machine, self.stopwatch, one_by_one=self._for_library
             )
             self._stack.callback(self._baselines.close)
             self._pipeline = Pipeline(
-                self.oracle, self._baselines, self.machine, self.stopwatch, self.settings
+                self.oracle, self._baselines, machine, self.stopwatch, self.settings
             )
             self._stack.callback(self._pipeline.close)
         except BaseException:

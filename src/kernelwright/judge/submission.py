@@ -32,7 +32,7 @@ from kernelwright.judge.machine import Machine
 from kernelwright.judge.perturb.weight_sets import AS_MADE, USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.fork_server import MEMORY_SHARE, ChildOptions
+from kernelwright.judge.sandbox.isolation import MEMORY_SHARE, ChildOptions
 from kernelwright.judge.sandbox.layout import contents, is_expanded, plan_slots
 from kernelwright.judge.sandbox.outputs import ResultForm
 from kernelwright.judge.sandbox.program import LibrarySetup, Program

@@ -24,7 +24,7 @@ CACHED_SHARE = 0.25
 """The share of the last-level cache that is written to measure the rate: results that stay in the
 cache are written faster than to memory."""
 READ_CACHES = {"cpu": 0.25, "cuda": 4.0}
-"""The bytes that are read to measure the rate, in last-level caches. On a GPU starting a kernel takes
+"""The last-level caches that are read to measure the rate. On a GPU starting a kernel takes
 as long as reading a quarter of the cache."""
 COPIED_CACHES = 4
 LARGE_BYTES, NEARLY, AT_MOST = 1 << 30, 0.75, 1.1

@@ -58,7 +58,7 @@ def serve(control: socket.socket) -> None:
                 # Nobody reads that pipe once the first server is ready: a full one would block.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 serve(socket.socket(fileno=fds[0]))
-            os.environ.update(request.variables)
+            os.environ.update(request.options.variables)
             supervisor.enter_sandbox(request, *fds)
         for fd in fds:
             os.close(fd)

@@ -104,8 +104,8 @@ def _run_supervisor(
         with contextlib.suppress(OSError):
             # Where memory runs out unseen, a candidate is the first to be ended, long before a
             # library setting, which may be the larger process.
-            Path("/proc/self/oom_score_adj").write_text("1000" if plan.cache is None else "500")
-        os.chdir(isolation.SCRATCH if is_moved else plan.cache or plan.scratch)
+            Path("/proc/self/oom_score_adj").write_text("500" if plan.is_trusted else "1000")
+        os.chdir(isolation.SCRATCH if is_moved else plan.scratch)
         out_read, out_write = os.pipe()
         with _reporting_failure(worker_fd):
             pid = os.fork()
@@ -119,19 +119,16 @@ def _run_supervisor(
         with contextlib.suppress(OSError):
             # Ahead of the processes that it stops: those beside the worker run until then.
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
-        is_watched = plan.cache is None
-        usage = MemoryUsage(
-            plan.limits.memory_bytes,
-            in_memory=isolation.IN_MEMORY if is_watched and is_moved else (),
-        )
+        is_watched = not plan.is_trusted
+        in_memory = isolation.IN_MEMORY if is_watched and is_moved else ()
         _Supervisor(
             pid,
             socket.socket(fileno=supervisor_fd),
             out_read,
             owns_namespace="processes" in granted,
-            usage=usage,
-            cores=plan.cores,
-            disk=Disk(plan.scratch) if is_watched and not is_moved else None,
+            usage=MemoryUsage(plan.memory_bytes, in_memory),
+            cores=plan.options.cores,
+            disk=Disk(plan.folder) if is_watched and not is_moved else None,
         ).serve()
     finally:
         os._exit(1)
@@ -149,7 +146,7 @@ def _run_worker(
             os.dup2(fd, number)
         os.closerange(5, 65536)
         if "filesystem" not in granted:
-            _keep_in(plan.cache or plan.scratch)
+            _keep_in(plan.scratch)
         tempfile.tempdir = None  # the folder that its parent found may not be there
         with _reporting_failure(3):
             granted |= isolation.give_up_rights(
