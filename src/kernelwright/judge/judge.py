@@ -276,7 +276,7 @@ class Judge:
 
     @functools.cached_property
     def batch_size(self) -> int:
-        """The number of candidates a search builds together; fewer of large tasks, for want of
+        """The number of candidates that a search builds together; fewer of large tasks, for want of
         memory."""
         most = self.machine.backend.batch_size
         if most == 1 or self._baselines.is_crowded:
@@ -285,7 +285,7 @@ class Judge:
 
     @functools.cached_property
     def _n_fitting(self) -> int:
-        """The number of candidates fit into memory at a time beside the library settings."""
+        """The number of candidates that fit into memory at a time beside the library settings."""
         most = ROOM_SHARE * self.machine.backend.memory_bytes() / largest_bytes(self.task)
         return FEWEST_FITTING + int(most)
 

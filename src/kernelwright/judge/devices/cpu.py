@@ -39,11 +39,11 @@ class CpuBackend:
     compiles_elsewhere = False
     """True if compilers work on other processors than the timed ones."""
     most_judges: int | None = None
-    """The number of judges may use the device at a time; None: any number."""
+    """The number of judges that may use the device at a time; None: any number."""
     most_ahead = 4
-    """The number of candidates one judge may build ahead."""
+    """The number of candidates that one judge may build ahead."""
     batch_size = 1
-    """The number of candidates a search builds together at most, to judge the fastest; 1: it judges
+    """The number of candidates that a search builds together, to judge the fastest; 1: it judges
     all."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
