@@ -151,11 +151,10 @@ def within_its_part(backend: DeviceBackend, end: Callable[[], None]) -> Iterator
     before, whole = backend.free_bytes(), backend.memory_bytes()
     yield
     after = backend.free_bytes()
-    if after > SCARCE_SHARE * whole or before - after < HELD_SHARE * whole:
-        return
-    if held := held_bytes(backend, end):
-        raise too_much(held)
-    raise MemoryError("out of memory: somebody else took most of it")
+    if after <= SCARCE_SHARE * whole and before - after >= HELD_SHARE * whole:
+        if held := held_bytes(backend, end):
+            raise too_much(held)
+        raise MemoryError("out of memory: somebody else took most of it")
 
 
 def too_much(held: int) -> Refused:
