@@ -1,13 +1,16 @@
 """The memory that the supervisor counts, and that it waits without working."""
 
 import contextlib
+import ctypes
 import mmap
 import os
 import socket
 import subprocess
+import threading
 import time
 from types import SimpleNamespace
 
+from kernelwright.judge.sandbox import kernel_calls
 from kernelwright.judge.sandbox.supervisor import (
     STEP_S,
     Disk,
@@ -16,6 +19,8 @@ from kernelwright.judge.sandbox.supervisor import (
     held_bytes,
     open_memory,
 )
+
+PR_SET_NAME = 15  # include/uapi/linux/prctl.h
 
 
 def test_files_in_memory_count_whether_or_not_they_are_mapped():
@@ -53,6 +58,11 @@ def test_tables_of_pages_count_however_few_the_pages_are():
         for at in range(0, 1 << 30, 2 << 20):  # one page of each table
             assert mapped[at] == 0
         assert held_bytes("/proc/self")["VmPTE"] - before >= 512 * 4096
+
+
+def test_a_name_that_is_no_text_hides_no_memory():
+    kernel_calls.prctl(PR_SET_NAME, ctypes.addressof(ctypes.create_string_buffer(b"\xff\rVmPTE:x")))
+    assert held_bytes(f"/proc/self/task/{threading.get_native_id()}")["RssAnon"] > 0
 
 
 def test_it_leaves_the_core_to_the_process_that_it_waits_for():

@@ -378,7 +378,8 @@ def held_bytes(at: str) -> Counter[str]:
     """The sizes of a process's pages by kind, and of their tables, as proc_pid_status(5) has them;
     0 if it has ended."""
     found = Counter[str]()
-    with contextlib.suppress(OSError), open(f"{at}/status") as file:
+    # A candidate chooses the bytes of its processes' names.
+    with contextlib.suppress(OSError), open(f"{at}/status", errors="replace", newline="\n") as file:
         for name, _, value in (line.partition(":") for line in file):
             if name.startswith(("Rss", "VmPTE")):
                 found[name] = int(value.split()[0]) << 10
