@@ -137,6 +137,8 @@ class seeded(TorchDispatchMode):
         kwargs = kwargs or {}
         if torch.Tag.nondeterministic_seeded not in func.tags or kwargs.get("generator"):
             return func(*args, **kwargs)
+        if not _drops_out(func, args, kwargs):
+            return func(*args, **kwargs)
         device = _device_of(args, kwargs)
         if device.type not in ("cpu", "cuda"):
             return func(*args, **kwargs)
@@ -155,6 +157,13 @@ def _device_of(args: Any, kwargs: Any) -> torch.device:
     device = torch.device(kwargs.get("device") or "cpu")
     is_any = device.type == "cuda" and device.index is None
     return torch.device("cuda", torch.cuda.current_device()) if is_any else device
+
+
+def _drops_out(func: Any, args: Any, kwargs: Any) -> bool:
+    """False for an attention or a recurrent layer without dropout, which draws nothing."""
+    names = [a.name for a in func._schema.arguments]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    return not any(name in names and not given.get(name) for name in ("dropout_p", "dropout"))
 
 
 @functools.cache

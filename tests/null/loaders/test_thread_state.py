@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from kernelwright.loaders import thread_state
 from kernelwright.loaders.thread_state import (
     default_type,
     heed_manual_seed,
@@ -44,6 +45,17 @@ def test_the_numbers_are_those_of_torch_and_torch_keeps_its_own(draw):
             found = draw(), draw()
         assert torch.equal(torch.get_rng_state(), before)
     assert all(map(torch.equal, found, expected))
+
+
+def test_attention_without_dropout_draws_nothing(monkeypatch):
+    def lend(generator):
+        raise AssertionError("torch's own generator is not needed")
+
+    monkeypatch.setattr(thread_state, "_lent", lend)
+    x = torch.ones(1, 2, 4, 8)
+    with seeded(3):
+        nn.functional.scaled_dot_product_attention(x, x, x)
+        nn.LSTM(8, 4)(x[0])
 
 
 def test_a_seed_that_the_task_sets_is_heeded_and_stays_inside():
