@@ -73,11 +73,11 @@ def parent_of(pid: int) -> int | None:
     return int(fields[1]) if fields else None
 
 
-def processor_s(root: int) -> float:
-    """The processor time of a process and all below it, in seconds, with that of ended children
+def processor_s(*roots: int) -> float:
+    """The processor time of processes and all below them, in seconds, with that of ended children
     whose end their parents waited for."""
     spent_s = 0.0
-    for pid in (root, *below(root)):
+    for pid in {*roots, *below(*roots)}:
         with contextlib.suppress(psutil.Error):
             spent_s += sum(psutil.Process(pid).cpu_times()[:4])
     return spent_s
