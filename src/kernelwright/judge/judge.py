@@ -41,6 +41,7 @@ from kernelwright.judge.scheduling.memory import (
     with_enough_memory,
 )
 from kernelwright.judge.submission import Submission, SubmissionBuilder
+from kernelwright.judge.timing.cores import use_threads
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
@@ -88,8 +89,8 @@ class Judge:
     def __enter__(self) -> Judge:
         machine, backend = self.machine, self.machine.backend
         try:
-            self._stack.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(machine.threads)
+            self._stack.callback(use_threads, torch.get_num_threads())
+            use_threads(machine.threads)
             machine.factory.start()
             if backend.most_judges is not None:
                 wanted, n_slots = slots_needed(self.task, backend, for_library=self._for_library)

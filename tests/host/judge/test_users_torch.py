@@ -1,6 +1,8 @@
 """A judge in a program changes nothing of torch's for the program's other threads."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -34,7 +36,7 @@ def get_init_inputs():
 
 
 def test_default_type_random_state_and_threads_stay(fork_server):
-    seen, is_over = set(), threading.Event()
+    seen, n_seen, is_over = set(), set(), threading.Event()
     torch.manual_seed(11)
     before = torch.get_rng_state()
     n_threads = torch.get_num_threads()
@@ -43,6 +45,9 @@ def test_default_type_random_state_and_threads_stay(fork_server):
         while not is_over.is_set():
             same = torch.equal(torch.get_rng_state(), before)
             seen.add((torch.get_default_dtype(), torch.ones(1).dtype, same))
+            time.sleep(0.001)  # as often as the judge changes threads
+            with ThreadPoolExecutor(1) as new_thread:
+                n_seen.add(new_thread.submit(torch.get_num_threads).result())
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -57,4 +62,4 @@ def test_default_type_random_state_and_threads_stay(fork_server):
     assert found.passed, found.why
     assert seen == {(torch.float32, torch.float32, True)}
     assert torch.equal(torch.get_rng_state(), before)
-    assert torch.get_num_threads() == n_threads
+    assert n_seen == {n_threads, torch.get_num_threads()}
