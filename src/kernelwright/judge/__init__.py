@@ -11,16 +11,9 @@ _PUBLIC = {
     "Judge": "judge",
     "SharedForkServer": "sandbox.fork_server",
     "SharedForkServerProcess": "sandbox.fork_server",
-    "library_candidate": "baselines.library_candidate",
 }
 
-__all__ = [
-    "JUDGE_VERSION",
-    "Judge",
-    "SharedForkServer",
-    "SharedForkServerProcess",
-    "library_candidate",
-]
+__all__ = ["JUDGE_VERSION", "Judge", "SharedForkServer", "SharedForkServerProcess"]
 
 
 def __getattr__(name: str) -> Any:

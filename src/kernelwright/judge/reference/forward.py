@@ -5,6 +5,7 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
-from kernelwright.loaders.seeding import seed_torch
+from kernelwright.loaders.thread_state import seeded
 
 Watch = Callable[[], AbstractContextManager[Any]]
 
@@ -107,11 +108,13 @@ class Forward:
         if self.convention.writes_arguments or any(self.convention.returned):
             given = map_tensors(torch.clone, arguments)
         held = leaves(given)
-        device = torch.device(self.device)
-        own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
-        apart = torch.random.fork_rng(own, device_type=device.type)
-        with memory_apart(), self._guard(), torch.no_grad(), apart, self._in_precision():
-            seed_torch(self.weight_seed)
+        with (
+            memory_apart(),
+            seeded(self.weight_seed),
+            self._guard(),
+            torch.no_grad(),
+            self._in_precision(),
+        ):
             results = [t.detach() for t in flatten(self._call(module, given))]
             return [*results, *layout.those(held, list(self.convention.changed))]
 
@@ -119,7 +122,8 @@ class Forward:
         """Return the outputs without a fixed seed for random numbers."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
-        with memory_apart(), self._guard(), torch.no_grad(), self._in_precision():
+        fresh = seeded(secrets.randbits(63))
+        with memory_apart(), fresh, self._guard(), torch.no_grad(), self._in_precision():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
     def run_with_hidden(self, arguments: list[Any], weights: str = USUAL) -> list[torch.Tensor]:
@@ -166,7 +170,7 @@ class Forward:
         """
         module, context = self.modules[USUAL], f"with {layout.shapes_text(arguments)}"
         told = task_code(self.task, *misfit, context=context)
-        with told, self._guard(), self._in_precision():
+        with told, seeded(0), self._guard(), self._in_precision():
             held = [arguments, self.state(USUAL)]
             seen = observe(lambda: self._call(module, arguments), held, module)
         self.observed.append(replace(seen, outputs=[]))  # which may be large

@@ -14,7 +14,7 @@ from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.made_in import made_in
+from kernelwright.loaders.thread_state import made_in_float64
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
@@ -86,7 +86,7 @@ def run_in_float64(
     """Return the result of ``run`` for a float64 copy of the module; None if that fails."""
     for naming in namings:
         try:
-            with memory_apart(), made_in(torch.float64):
+            with memory_apart(), made_in_float64():
                 twin = in_float64(module, change)  # before names mean other types
                 with naming():
                     return run(twin)

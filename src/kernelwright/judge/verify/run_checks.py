@@ -28,7 +28,9 @@ class Clock(Protocol):
     """Calls a candidate: the judge's stopwatch."""
 
     limit_s: float
-    checked_call: Turn
+
+    @property
+    def checked_call(self) -> Turn: ...
 
 
 class SharedDevice(Protocol):
