@@ -10,6 +10,7 @@ from kernelwright.console.signals import held_back
 from kernelwright.console.terminal import Commands
 
 COMMANDS = {
+    "accelerate": "Make a whole model faster by kernels where they pay.",
     "bench": "Search every task of a suite, or examine checkpoints on it.",
     "dataset": "Make training pairs from archives.",
     "doctor": "Show what this machine can do, and what is missing.",
