@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from kernelwright.core.task import Task, Workload
     from kernelwright.loaders import load
     from kernelwright.report.page import write as report
-    from kernelwright.runtime.build import build
+    from kernelwright.runtime.build import build, misses
     from kernelwright.search.result import Progress, Result
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "export": "api", "judge": "api", "optimize": "api", "repeat": "api",
-    "build": "runtime.build", "load": "loaders",
+    "build": "runtime.build", "misses": "runtime.build", "load": "loaders",
     "report": "report.page:write", "Archive": "archive",
     "Progress": "search.result", "Result": "search.result",
     "Receipt": "archive.receipt", "Repetition": "archive.repetition",

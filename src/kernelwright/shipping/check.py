@@ -11,13 +11,11 @@ from typing import Any
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import KernelwrightError, ReceiptError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.places import as_text, written_whole
-from kernelwright.core.settings import load_settings
-from kernelwright.search import loop
+from kernelwright.search.again import judge_again
 from kernelwright.shipping.package import package_at
 from kernelwright.shipping.source import receipts_beside
 
@@ -83,18 +81,9 @@ def check(path: Path, overrides: Mapping[str, Any]) -> Checked:
     An error is part of the answer: one bad package does not stop the check of others.
     """
     try:
-        return Checked(path, _again(path, overrides))
+        return Checked(path, judge_again(*_shipped(path), overrides))
     except KernelwrightError as error:
         return Checked(path, error=error)
-
-
-def _again(path: Path, overrides: Mapping[str, Any]) -> Repetition:
-    receipt, candidate = _shipped(path)
-    if "threads" not in overrides:
-        fitting_threads(receipt.settings.get("threads", 0), "the threads of the receipt's verdict")
-    same = {"precision": receipt.task.precision}  # stands in the task's own text
-    settings = load_settings(Path.cwd(), **{**receipt.settings, **overrides, **same})
-    return Repetition(receipt, loop.judge(receipt.task, candidate, settings=settings))
 
 
 def _shipped(path: Path) -> tuple[Receipt, Candidate]:

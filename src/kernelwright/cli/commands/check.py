@@ -7,20 +7,21 @@ from typing import Any
 
 import click
 
-from kernelwright.cli.options import JSON, MACHINE
+from kernelwright.cli.options import JSON, field_options
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer, error_facts
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.places import as_text, require_folder
+from kernelwright.core.settings import Settings
 from kernelwright.report import facts, table
 from kernelwright.shipping.check import Checked, check, write_junit
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="PATH…", type=click.Path(path_type=Path))
-@MACHINE
+@field_options(Settings, "device", "threads", "cache")
 @click.option(
     "--junit",
     type=click.Path(path_type=Path),
