@@ -32,7 +32,11 @@ _KEPT_OUT = frozenset({"__init__", "why_not", OWN_FORWARD})
 _OWN = f'''\
 def {OWN_FORWARD}(module, *given, **named):
     """The module's own forward: it serves what the kernels are not made for."""
-    return type(module).forward(module, *given, **named)'''
+    {{telling}}return type(module).forward(module, *given, **named)'''
+_TELLING = """\
+missed(module, {launches}(module, *given, **named))
+    """
+"""For a forward that refuses what it is not made for, and so has nothing to tell."""
 _INIT = """\
 {header}
 from . import layers
@@ -136,7 +140,8 @@ class _Functions:
             if isinstance(node, ast.Attribute) and _is_self(node.value)
         }
         missing = sorted(name for name in used - methods if not hasattr(self.module, name))
-        named = [n for n in _names((*others, *self.methods)) if n in (self.entry, "super")]
+        named = [name for name in _names((*others, *self.methods)) if name == self.entry]
+        named += [name for name in _names(self.methods) if name in ("super", "__class__")]
         if not has_forward:
             seen = f"{self.entry} has no forward of its own: only parts of it are kernels"
         elif missing:
@@ -160,8 +165,16 @@ class _Functions:
         """The whole file."""
         start, end = _span(self.source, self.model)
         before, after = self.source[:start].rstrip(), self.source[end:].strip()
-        functions = [_OWN, *map(self._function, self.methods)]
+        functions = [self._own(), *map(self._function, self.methods)]
         return self._described("\n\n\n".join(filter(None, [before, *functions, after]))) + "\n"
+
+    def _own(self) -> str:
+        """The function that serves what the kernels do not, and tells of it."""
+        names = {node.name for node in self.methods}
+        tells = any(name.startswith("missed") for name in _names(self.methods))
+        if tells or "_launches_for" not in names:
+            return _OWN.format(telling="")
+        return _OWN.format(telling=_TELLING.format(launches=self.name_of("_launches_for")))
 
     def _function(self, method: ast.FunctionDef) -> str:
         """The text of a method as a function, which calls the others as functions."""

@@ -9,7 +9,7 @@ KERNEL = "kernel.py"
 """The file with the candidate's text."""
 _PROJECT = """\
 [build-system]
-requires = ["setuptools"]
+requires = ["setuptools>=77"]
 build-backend = "setuptools.build_meta"
 
 [project]
@@ -18,7 +18,7 @@ version = "0.1.0"
 description = "{title}"
 readme = "README.md"
 requires-python = ">=3.11"
-license = {{text = "{license}"}}
+license = "{license}"
 dependencies = [{dependencies}]
 
 [tool.setuptools.packages.find]

@@ -30,6 +30,8 @@ RECEIPT_KEY = "kernelwright_receipt"
 """The receipt's name among a trace's extra facts."""
 _TYPES = {bool: "bool", int: "int64", float: "float32"}
 """What the numbers among a forward's arguments are to a definition."""
+_LOCALS = frozenset({"above", "held", "module", "name", "part", "path", "value"})
+"""Names in the text of ``run`` that no input may have."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _RUN = '''
 
@@ -38,16 +40,15 @@ _MODULES = {{}}
 
 def run({names}):
     """{about}"""
-    device = next((x.device for x in ({tensors}) if x.device.type != "cpu"), torch.device("cpu"))
-    if device not in _MODULES:
-        _MODULES[device] = {entry}(*{arguments}).to(device)
-    module = _MODULES[device]
-    for path, weight in ({weights}):
-        *above, name = path.split(".")
-        part = module.get_submodule(".".join(above))
+    if {first}.device not in _MODULES:
+        _MODULES[{first}.device] = {entry}({arguments}).to({first}.device)
+    module = _MODULES[{first}.device]
+    for path, value in {weights}:
+        above, _, name = path.rpartition(".")
+        part = module.get_submodule(above)
         held = part._parameters if name in part._parameters else part._buffers
-        if held[name] is not weight:
-            held[name] = weight
+        if held[name] is not value:
+            held[name] = value
     with torch.no_grad():
         return module({inputs})
 '''
@@ -97,13 +98,14 @@ class _Signature:
         if "run" in self.reference.namespace:
             raise _cannot("the task's file has a name of its own that is run", "op")
         self.inputs = dict(zip(_names(self.module, len(self.given)), self.given, strict=True))
-        self.weights = {
-            f"weight_{path.replace('.', '_')}": (path, value)
-            for path, value in self.module.state_dict().items()
-            if isinstance(value, torch.Tensor)
-        }
-        if len({*self.inputs, *self.weights}) != len(self.inputs) + len(self.weights):
-            raise _cannot("two weights get one name", "op")
+        state = self.module.state_dict().items()
+        tensors = [pair for pair in state if isinstance(pair[1], torch.Tensor)]
+        self.weights: dict[str, tuple[str, torch.Tensor]] = {}
+        for path, value in tensors:
+            name = path.replace(".", "_")
+            while name in _LOCALS or name in self.inputs or name in self.weights:
+                name += "_"
+            self.weights[name] = path, value
 
     @property
     def values(self) -> dict[str, Any]:
@@ -174,15 +176,17 @@ class _Signature:
 
     def run(self, entry: str, about: str) -> str:
         """The text of the function ``run`` with a module of the class ``entry``."""
-        tensors = [name for name, value in self.values.items() if isinstance(value, torch.Tensor)]
-        weights = [f'("{path}", {name})' for name, (path, _) in self.weights.items()]
+        tensors = [n for n, value in self.values.items() if isinstance(value, torch.Tensor)]
+        if not tensors:
+            raise _cannot("the forward takes no tensor", "op")
+        weights = "".join(f'("{path}", {name}), ' for name, (path, _) in self.weights.items())
         return _RUN.format(
             names=", ".join(self.values),
             about=about,
-            tensors=_row(tensors),
+            first=tensors[0],
             entry=entry,
-            arguments=repr(list(self.arguments)),
-            weights=_row(weights),
+            arguments=", ".join(map(repr, self.arguments)),
+            weights=f"({weights.rstrip()})",
             inputs=", ".join(self.inputs),
         )
 
@@ -268,17 +272,13 @@ def _names(module: nn.Module, n_inputs: int) -> list[str]:
     """The names of the forward's inputs, as far as they have one each."""
     named = list(inspect.signature(module.forward).parameters.values())[:n_inputs]
     if len(named) == n_inputs and all(one.kind in _BY_POSITION for one in named):
-        return [one.name for one in named]
+        return [f"{one.name}_" if one.name in _LOCALS else one.name for one in named]
     return [f"input_{n}" for n in range(n_inputs)]
 
 
 def _tensor_spec(tensor: torch.Tensor) -> dict[str, Any]:
     dtype = str(tensor.dtype).removeprefix("torch.")
     return {"shape": [f"n{size}" for size in tensor.shape], "dtype": dtype}
-
-
-def _row(items: Sequence[str]) -> str:
-    return "".join(f"{item}, " for item in items).rstrip(" ")
 
 
 def _json(facts: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from kernelwright.shipping.source import BEST
     "--to",
     type=click.Choice(list(FORMATS)),
     required=True,
-    help="; ".join(f"{name}: {about}" for name, about in FORMATS.items()) + ".",
+    help=f"Write {'; '.join(f'{name}, {about}' for name, about in FORMATS.items())}.",
 )
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="The new folder to write."

@@ -34,7 +34,8 @@ class Kept:
 TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
 """Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
-PLUMBING = {*vars(nn.Module()), *COMPILING, "_kept", "on_miss"}  # these say nothing of a forward
+NOTES = {"_kept", "on_miss", "_is_hf_initialized"}  # the last by transformers, of every part
+PLUMBING = {*vars(nn.Module()), *COMPILING, *NOTES}  # these say nothing of a forward
 BY_CALLERS = {
     "forward",
     "_reference_forward",
