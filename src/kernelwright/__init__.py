@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from kernelwright.loaders import load
     from kernelwright.report.page import write as report
     from kernelwright.runtime.build import build, misses
+    from kernelwright.runtime.uses import uses
     from kernelwright.search.result import Progress, Result
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "export": "api", "judge": "api", "optimize": "api", "repeat": "api",
-    "build": "runtime.build", "misses": "runtime.build", "load": "loaders",
+    "export": "api", "judge": "api", "optimize": "api", "repeat": "api", "load": "loaders",
+    "build": "runtime.build", "misses": "runtime.build", "uses": "runtime.uses",
     "report": "report.page:write", "Archive": "archive",
     "Progress": "search.result", "Result": "search.result",
     "Receipt": "archive.receipt", "Repetition": "archive.repetition",

@@ -153,7 +153,7 @@ def _run(text: str, path: str, name: str) -> ModuleType:
     return file
 
 
-def _opened(task: Task) -> Reference:
+def opened(task: Task) -> Reference:
     """Open the task's reference under a unique module name, so that its modules can be pickled.
 
     The unique name keeps other executions of the same source from replacing its classes.
@@ -201,12 +201,12 @@ def _by_shape(
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
-    opened = [_opened(result.task) for result in results]
+    references = [opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)
         if args or kwargs
         else reference.build(BUILD_SEED)
-        for result, reference in zip(results, opened, strict=True)
+        for result, reference in zip(results, references, strict=True)
     ]
     first = modules[0]
     for result, module in zip(results, modules, strict=True):
@@ -222,7 +222,7 @@ def _by_shape(
     weights = first.state_dict()
     kernels: dict[Key, nn.Module] = {}
     gains: dict[Key, float] = {}
-    for result, reference, module in zip(results, opened, modules, strict=True):
+    for result, reference, module in zip(results, references, modules, strict=True):
         if result.evaluation is None:
             continue
         kind = result.evaluation.environment.device.partition(":")[0]

@@ -50,6 +50,9 @@ def kept_by(module):
     return vars(module).get("_kept") or vars(module).setdefault("_kept", Kept())
 
 
+MISS = "the kernels do not serve this call, the module's own forward does"
+
+
 def missed(module, reason):
     """Count a call that the module's own forward serves, and do as ``module.on_miss`` says: "warn"
     once for each reason, "raise", or be "silent". A module that does not say gets a warning."""
@@ -65,7 +68,7 @@ def missed(module, reason):
 
 def tell_of_miss(reason, on_miss):
     """Warn or raise."""
-    text = f"the kernels do not serve this call, the module's own forward does: {reason}"
+    text = f"{MISS}: {reason}"
     if on_miss == "raise":
         raise RuntimeError(text)
     if on_miss == "warn":
