@@ -74,14 +74,16 @@ def _has_form(tensor, shape, strides, dtype):
 
 def _unfit(expected, *tensors):
     """Why the kernels are not made for these inputs, or for the mode that torch is in."""
-    if torch.is_grad_enabled():
-        return "gradients are on"
-    if torch.is_autocast_enabled("{device}"):
+{modes}    if torch.is_autocast_enabled("{device}"):
         return "autocast is on"
     for tensor, (name, *form) in zip(tensors, expected):
         if not _has_form(tensor, *form):
             return f"{{name}} is not of the shape, strides and dtype {{form}} on {device}"
     return ""'''
+_NO_GRADIENTS = '''\
+    if torch.is_grad_enabled():
+        return "gradients are on"
+'''
 _WEIGHTS = '''
 
 def _unfit_weights(module, weights):
@@ -106,13 +108,15 @@ def _unfit_weights(module, weights):
     return ""'''
 
 
-def checks_text(device_kind: str, *, weights: bool) -> str:
+def checks_text(device_kind: str, *, weights: bool, gradients: bool = False) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
-    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at.
+    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at; ``gradients``:
+    whether the kernels give gradients.
     """
     text = "\n\n".join([_FITS, *([_WEIGHTS] if weights else [])])
-    fits = text.format(device=device_kind, keys=device_kind.upper())
+    modes = "" if gradients else _NO_GRADIENTS
+    fits = text.format(device=device_kind, keys=device_kind.upper(), modes=modes)
     source = inspect.getsource(unchanged)
     return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"
 

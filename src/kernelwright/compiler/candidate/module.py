@@ -82,7 +82,7 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     sections = [reference.definitions, *kernel_sections(emitted, launches, face), guard, model]
     imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
     conditions = (*face.conditions, *emitted.conditions)
-    return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
+    return file_text(docstring(program, replace(face, conditions=conditions)), imports, sections)
 
 
 def kernel_sections(
@@ -130,11 +130,12 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
     return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
 
 
-def _docstring(program: Program, face: Face) -> str:
+def docstring(program: Program, face: Face, uses: str = "without gradients") -> str:
+    """The head of a file: what the kernels are made for, which is ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
-    about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
+    about += f" {uses} and outside autocast. Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -196,7 +197,7 @@ def guard_text(
         'return found if isinstance(found, str) else ""',
     ]
     any_mode = "    any_mode = True  # training and evaluation are the same"
-    methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
+    methods = [method("_launches_for", signature, lines), method("why_not", signature, say)]
     return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
 
 
@@ -238,28 +239,29 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_binding_lines(program, steps, face),
         *([f"({', '.join(results)},) = {prepare}"] if results else []),
         *_check_lines(program, face),
-        *_step_lines(program, steps, emitted, inline, face),
+        *step_lines(program, steps, emitted, inline, face),
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
     if face.compiled:
         unpacked = [face.unpacked] if face.unpacked else []
-        own = _method("_rewritten_forward", signature, [*unpacked, *lines])
+        own = method("_rewritten_forward", signature, [*unpacked, *lines])
         guard.append(f"return _compiled(self, {face.passed})")
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
-        return f"{own}\n\n{_method('forward', signature, guard)}\n\n\n{compiled}"
+        return f"{own}\n\n{method('forward', signature, guard)}\n\n\n{compiled}"
     if emitted.runner:
         run = [
             f"if kernels is {direct}:",
             f"    return {emitted.runner}(self, self._steps, ({tensors},))",
             f"return self._steps({tensors}, kernels)",
         ]
-        own = _method("_steps", f"self, {tensors}, kernels={direct}", lines)
-        return f"{_method('forward', signature, [*guard, *run])}\n\n{own}"
-    return _method("forward", signature, [*guard, *lines])
+        own = method("_steps", f"self, {tensors}, kernels={direct}", lines)
+        return f"{method('forward', signature, [*guard, *run])}\n\n{own}"
+    return method("forward", signature, [*guard, *lines])
 
 
-def _method(name: str, signature: str, lines: list[str]) -> str:
+def method(name: str, signature: str, lines: list[str]) -> str:
+    """The text of a method."""
     return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
 
 
@@ -286,7 +288,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     lines = [
         *_binding_lines(program, steps, face, also),
-        *_step_lines(program, steps, emitted, inline, face, results),
+        *step_lines(program, steps, emitted, inline, face, results),
         *(line for part in early for line in part.text.splitlines()),
     ]
     return method_text(lines, sources, results, _ways(program, emitted, face)[0])
@@ -336,7 +338,7 @@ def _mutation_lines(program: Program, face: Face) -> list[str]:
     return [f"torch._foreach_copy_([{places}], [{names}])"]
 
 
-def _step_lines(
+def step_lines(
     program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
     face: Face, kept: Sequence[str] = (),
 ) -> Iterator[str]:  # fmt: skip
