@@ -19,6 +19,7 @@ from kernelwright.core.settings import load_settings
 from kernelwright.core.syntax import UNREADABLE, parse
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
+from kernelwright.loaders.training_step import as_judged
 from kernelwright.search import loop
 from kernelwright.search.result import OnProgress, Result
 
@@ -44,6 +45,7 @@ def optimize(
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
     from kernelwright.report import page
 
+    task = loop.asked_for(task, resolved)
     report = Path(resolved.out, f"{task.name}.html")
     page.require_place(report)
     result = loop.optimize(task, settings=resolved, on_progress=on_progress)
@@ -77,7 +79,8 @@ def judge(
     if not isinstance(candidate, Candidate):
         candidate = read_candidate(Path(candidate))
     candidate = replace(candidate, entry=entry or candidate.entry)
-    task = task.in_precision(resolved.precision)
+    task = loop.asked_for(task, resolved)
+    candidate = as_judged(candidate, task)
     if receipt is not None:
         Receipt.require_place(receipt)
     evaluation = loop.judge(task, candidate, settings=resolved)

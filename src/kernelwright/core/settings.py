@@ -142,6 +142,14 @@ class Settings:
         ),
     )
     """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
+    backward: bool = with_option(
+        False,
+        Option(
+            "Make training steps faster: forward and backward together, judged on gradients too.",
+            default="no",
+        ),
+    )
+    """True: the task is a training step, whose results are the module's and all gradients."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, MISFIT, open_reference, task_code
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 REFERENCE, CANDIDATE = "TrainingStep", "TrainingStepNew"
 """The names of the judged classes: of the reference, and of a candidate."""
+ENTRY = "ModelNew"
+"""The class of a candidate's file that takes the place of the module."""
 _SUFFIX = "_training"
 _STEP = '''\
 class {name}(torch.nn.Module):
@@ -55,7 +58,7 @@ class {name}(torch.nn.Module):
             )
         return [*(result if result is None else result.detach() for result in results), *gradients]
 '''
-_INPUTS = '''\
+_INPUTS = """\
 _inputs_of_forward = get_inputs
 
 
@@ -63,13 +66,13 @@ def get_inputs():
     return [
         *_inputs_of_forward(),
 {cotangents}    ]
-'''
-_OTHER_INPUTS = '''\
+"""
+_OTHER_INPUTS = """\
 
 
 def get_other_inputs():
     return []  # cotangents would have other shapes
-'''
+"""
 
 
 def training_step(task: Task) -> Task:
@@ -100,10 +103,29 @@ def training_step(task: Task) -> Task:
     if "get_other_inputs" in reference.namespace:
         parts.append(_OTHER_INPUTS.strip("\n"))
     head = task.source.rstrip()
-    if not re.search(r"^import torch$", head, re.M):
+    if not _imports_torch(head):
         parts.insert(0, "import torch")
     text = "\n\n\n".join([head, *(part.rstrip() for part in parts)])
     return replace(task, name=task.name + _SUFFIX, source=f"{text}\n", entry=REFERENCE)
+
+
+def as_judged(candidate: Candidate, task: Task) -> Candidate:
+    """Return the candidate as ``task`` is judged: for a training step, with a step around it.
+
+    A file that says itself what is judged, as an entry of its own or a ``TrainingStepNew``, stays.
+    """
+    if not task.step_of or candidate.entry != ENTRY:
+        return candidate
+    text = candidate.source.rstrip()
+    if f"class {CANDIDATE}(" not in text:
+        step = open_reference(task).namespace[REFERENCE]
+        text = f"{text}\n\n\n{step_text(CANDIDATE, ENTRY, step.n_inputs, step.places)}"
+        text = text if _imports_torch(text) else f"import torch\n{text}"
+    return replace(candidate, source=text, entry=CANDIDATE)
+
+
+def _imports_torch(text: str) -> bool:
+    return re.search(r"^import torch$", text, re.M) is not None
 
 
 def step_text(name: str, model: str, n_inputs: int, places: Sequence[int]) -> str:

@@ -80,10 +80,10 @@ def _unfit(expected, *tensors):
         if not _has_form(tensor, *form):
             return f"{{name}} is not of the shape, strides and dtype {{form}} on {device}"
     return ""'''
-_NO_GRADIENTS = '''\
+_NO_GRADIENTS = """\
     if torch.is_grad_enabled():
         return "gradients are on"
-'''
+"""
 _WEIGHTS = '''
 
 def _unfit_weights(module, weights):

@@ -68,7 +68,7 @@ def open_trained(
     step = reference.namespace[REFERENCE]
     inputs = reference.blank_inputs()[: step.n_inputs]
     inner = vars(module)["_module"]
-    joint = capture_joint(inner, inputs, step.places, partition)
+    joint = capture_joint(inner, inputs, step.places, partition, device_kind)
     captured = joint.forward
     of_model = replace(task, entry=task.step_of)
     text = reference_text(of_model, inner, captured, reference.init_inputs(CHECK_SEED))
@@ -110,9 +110,7 @@ def _untrained(joint: Joint, names: Mapping[str, str], face: Face) -> list[str]:
     return [f"not {text}.requires_grad" for text in texts]
 
 
-def write_trained(
-    trained: TrainedModule, programs: Sequence[Program], emitted: Emitted
-) -> str:
+def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: Emitted) -> str:
     """The text of one standalone file that defines ``ModelNew`` and ``TrainingStepNew``."""
     forward, backward = programs
     face = trained.face
@@ -164,15 +162,19 @@ def _function_text(
     assert len(given) == len(results)
     backward_text = method("backward", ", ".join(["ctx", *given]), backward_lines)
     return f'''\
+NO_SECOND = """the kernels give no gradients of gradients
+  seen: a backward with create_graph=True
+  do:   call the module's own forward where they are wanted: _reference_forward"""
+
+
 class {FUNCTION}(torch.autograd.Function):
-    """The kernels, and how autograd uses them. There are no gradients of gradients."""
+    """The kernels, and how autograd uses them."""
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="{kind}")
 {forward_text}
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     @torch.amp.custom_bwd(device_type="{kind}")
 {backward_text}'''
 
@@ -210,6 +212,8 @@ def _backward_lines(
     places = [*captured.inputs, *(n for n in captured.attributes if _is_used(captured, n))]
     returned = [literal(gradients.get(node)) for node in places]
     return [
+        "if torch.is_grad_enabled():  # create_graph=True",
+        "    raise RuntimeError(NO_SECOND)",
         "kernels = ctx.kernels",
         *([f"{', '.join(kept)}, = ctx.saved_tensors"] if kept else []),
         *map(_laid_text, _cotangents(trained, backward).values()),

@@ -11,17 +11,20 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._decomp import decomposition_table
 from torch._functorch.aot_autograd import aot_export_joint_simple
 from torch._functorch.partitioners import (
     default_partition,
     min_cut_rematerialization_partition,
 )
 from torch.export import default_decompositions
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernelwright.compiler.capture.capture import (
     CannotCapture,
@@ -30,14 +33,20 @@ from kernelwright.compiler.capture.capture import (
     in_short,
     quiet,
 )
+from kernelwright.compiler.lower.graph import is_view
 
 PARTITIONS: Mapping[str, Callable[..., tuple[fx.GraphModule, fx.GraphModule]]] = {
     "recompute": min_cut_rematerialization_partition,
     "save": default_partition,
 }
 """Ways to cut: save few bytes and compute again, or save all that the backward reads."""
-WHOLE = frozenset({"aten::embedding_dense_backward", "aten::convolution_backward"})
-"""Operators of backward graphs that are called: torch would scatter row by row instead."""
+WHOLE = frozenset({
+    "aten::embedding_dense_backward", "aten::_scaled_dot_product_flash_attention_for_cpu",
+})  # fmt: skip
+"""Operators that are called as they are, although torch could take them apart."""
+APART = (torch.ops.aten._log_softmax.default,)
+"""Operators that are taken apart although torch's compilers leave them whole: of a row's logarithms
+only their sum has to be saved."""
 RANDOM = ("rand", "dropout", "bernoulli", "normal", "multinomial", "rrelu")
 
 
@@ -61,12 +70,17 @@ class Joint:
 
 
 def capture_joint(
-    module: nn.Module, inputs: Sequence[Any], places: Collection[int], partition: str
+    module: nn.Module,
+    inputs: Sequence[Any],
+    places: Collection[int],
+    partition: str,
+    device_kind: str = "cpu",
 ) -> Joint:
     """Capture forward and backward of ``module(*inputs)``, cut in a way of ``PARTITIONS``.
 
     ``places``: the positions of the inputs that get gradients; parameters get one if they require
-    one.
+    one. Attention is called on a CPU; for other devices it is taken apart, since the operators of
+    its backward are others there.
 
     Raises:
         CannotCapture: the forward cannot be captured, draws random numbers, updates buffers, or
@@ -77,7 +91,7 @@ def capture_joint(
     results = list(dict.fromkeys(_nodes(captured.outputs)))
     trained = _trained(captured, module, places)
     try:
-        with torch.enable_grad(), quiet():
+        with torch.enable_grad(), quiet(), _attention(device_kind):
             joint, has_gradient = _differentiated(captured, results, trained)
             cut = PARTITIONS[partition]
             forward, backward = cut(joint, None, num_fwd_outputs=len(results))
@@ -87,6 +101,11 @@ def capture_joint(
     except Exception as error:
         raise CannotCapture(f"of its gradients: {in_short(error)}") from error
     return _joined(captured, (forward.graph, backward.graph), results, has_gradient, trained)
+
+
+def _attention(device_kind: str) -> AbstractContextManager[None]:
+    """How torch traces attention, on a CPU, for this kind of device."""
+    return nullcontext() if device_kind == "cpu" else sdpa_kernel(SDPBackend.MATH)
 
 
 def _require_trainable(captured: Captured) -> None:
@@ -130,18 +149,20 @@ def _differentiated(
             copies[node] = graph.node_copy(node, lambda arg: copies[arg])
     graph.output(tuple(copies[node] for node in results))
     function = fx.GraphModule(nn.Module(), graph)
-    given = [
-        node.meta["val"].detach().requires_grad_(node.name in trained) for node in tensors
-    ]
+    given = [node.meta["val"].detach().requires_grad_(node.name in trained) for node in tensors]
     has_gradient = [result.requires_grad for result in function(*given)]
     table = {
         operator: how
         for operator, how in default_decompositions().items()
         if operator.name().partition(".")[0] not in WHOLE
-    }
+    } | {operator: decomposition_table[operator] for operator in APART}
     joint = aot_export_joint_simple(
         lambda *tensors: function(*tensors), tuple(given), trace_joint=True, decompositions=table
     )
+    for node in joint.graph.nodes:
+        if node.target is torch.ops.aten.alias.default:
+            node.replace_all_uses_with(node.args[0])
+    joint.graph.eliminate_dead_code()
     return joint, has_gradient
 
 
@@ -154,6 +175,7 @@ def _joined(
 ) -> Joint:
     """Both graphs with the roles of their placeholders and outputs, under the captured names."""
     forward, backward = graphs
+    _save_bases(forward, backward, len(results))
     tensors = _tensors(captured)
     placeholders = [node for node in forward.nodes if node.op == "placeholder"]
     new_of = {old.name: new for new, old in zip(placeholders, tensors, strict=True)}
@@ -185,6 +207,50 @@ def _joined(
         ),
         trained=tuple(new_of[name].name for name in trained),
     )
+
+
+def _save_bases(forward: fx.Graph, backward: fx.Graph, n_results: int) -> None:
+    """Let what is a view of an input or a weight be viewed in the backward, not saved.
+
+    torch refuses views that were made without gradients once what they are views of has changed.
+    """
+    (output,) = (node for node in forward.nodes if node.op == "output")
+    returned = list(output.args[0])
+    given = {node.name: node for node in backward.nodes if node.op == "placeholder"}
+    first = next(node for node in backward.nodes if node.op != "placeholder")
+    kept: list[fx.Node] = []
+    for saved in returned[n_results:]:
+        views, base = [], saved
+        while is_view(base) and len(base.all_input_nodes) == 1:
+            views.append(base)
+            base = base.args[0]
+        if not views or base.op != "placeholder":
+            kept.append(saved)
+            continue
+        if base.name not in given:
+            with backward.inserting_before(given[saved.name]):
+                given[base.name] = backward.placeholder(base.name)
+            given[base.name].meta = dict(base.meta)
+        if base not in kept:
+            kept.append(base)
+        value = given[base.name]
+        for view in reversed(views):
+            with backward.inserting_before(first):
+                here = {view.args[0]: value}
+                value = backward.node_copy(view, lambda arg, here=here: here[arg])
+        given[saved.name].replace_all_uses_with(value)
+        backward.erase_node(given.pop(saved.name))
+    kept = list(dict.fromkeys(kept))
+    order = {node.name: place for place, node in enumerate(kept)}
+    for name in sorted(order, key=order.__getitem__, reverse=True):
+        _move_first(backward, given[name])
+    output.args = ((*returned[:n_results], *kept),)
+
+
+def _move_first(graph: fx.Graph, node: fx.Node) -> None:
+    first = next(iter(graph.nodes))
+    if first is not node:
+        first.prepend(node)
 
 
 def _output(graph: fx.Graph) -> Any:
