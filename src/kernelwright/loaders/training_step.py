@@ -40,6 +40,10 @@ class {name}(torch.nn.Module):
         self.__dict__.update(module.__dict__)  # the state has the names that it has there
         object.__setattr__(self, "_module", module)
 
+    def train(self, mode=True):
+        self._module.train(mode)
+        return super().train(mode)
+
     # torch.compile compiles the module's forward and its backward, and not the step around them:
     # other steps of a program lie between the two.
     @torch.compiler.disable(recursive=False)

@@ -97,14 +97,13 @@ def optimize(
 
 
 def asked_for(task: Task, settings: Settings) -> Task:
-    """Return the task in the precision that the settings ask for, or the training step of it.
+    """Return the task as the settings ask for it, or the training step of it.
 
     Raises:
         TaskError: the task has nothing to train.
-        UsageError: its text allows another precision.
+        UsageError: its text allows another precision, or asks for another mode.
     """
-    step = training_step(task) if settings.backward else task
-    return step.in_precision(settings.precision)
+    return settings.applied_to(training_step(task) if settings.backward else task)
 
 
 @dataclass

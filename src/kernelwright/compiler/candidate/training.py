@@ -122,7 +122,7 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]
     ways = (DIRECT, _TRACED)
-    methods = guard_text(face, reference.signature, tensors, ways, weights=looks)
+    methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     function = _function_text(trained, forward, backward, emitted)

@@ -105,8 +105,9 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
 
 def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
     """Return the same for training steps: no layouts of images, and two ways to cut in two."""
-    plain = [way for way in variants(device_kind) if way.rules in (RULES, (*RULES, *STEPS))]
-    first, *others = plain or variants(device_kind)
+    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
+    ways = variants(device_kind)
+    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
     saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
     return (first, saving, *others)
 
@@ -128,6 +129,7 @@ class OpenedTask:
         kind = self.brief.device.kind
         self.reference = open_reference(self.brief.task)
         self.module = self.reference.build(SEED)
+        self.trains = self.module.training
         if self.brief.task.step_of:
             self.variants = variants_for_training(kind)
             self.parts = [*self.trained(self.variants[0]).parts]
@@ -195,10 +197,15 @@ class OpenedTask:
             candidate=Candidate(text, emitter.dialect, entry),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
-            schedule={"variant": variant.name, "kernels": dict(schedule)},
+            schedule={"variant": variant.name, "kernels": dict(schedule)} | self._mode(),
             parent=parent,
             note=variant.name if parent is None else f"{variant.name}, refined",
         )
+
+    def _mode(self) -> dict[str, str]:
+        """The mode that kernels are made for; empty where they serve both."""
+        is_for_one = any("training" in part.face.described[""][1] for part in self.parts)
+        return {"mode": "train" if self.trains else "eval"} if is_for_one else {}
 
 
 def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
