@@ -93,7 +93,7 @@ def training_step(task: Task) -> Task:
         return task
     reference = open_reference(task)
     inputs = reference.inputs(CHECK_SEED)
-    places = _differentiable(inputs)
+    places = reference.inputs_with_gradients() or _real(inputs)
     module = reference.build(CHECK_SEED)
     with task_code(task, *MISFIT):
         results = _results(module, inputs, places)
@@ -140,15 +140,15 @@ def step_text(name: str, model: str, n_inputs: int, places: Sequence[int]) -> st
     return _STEP.format(name=name, model=model, n_inputs=n_inputs, places=tuple(places))
 
 
-def _differentiable(inputs: Sequence[Any]) -> list[int]:
-    """The positions of the inputs whose gradients are asked for."""
+def _real(inputs: Sequence[Any]) -> list[int]:
+    """The positions of the tensors of real numbers."""
     import torch
 
-    tensors = {
-        place: value for place, value in enumerate(inputs) if isinstance(value, torch.Tensor)
-    }
-    asked = [place for place, tensor in tensors.items() if tensor.requires_grad]
-    return asked or [place for place, tensor in tensors.items() if tensor.is_floating_point()]
+    return [
+        place
+        for place, value in enumerate(inputs)
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
 
 
 def _results(

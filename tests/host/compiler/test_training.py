@@ -275,3 +275,21 @@ def test_a_module_with_nothing_to_train_is_one_clear_error(target) -> None:
     with pytest.raises(TaskError, match="nothing to train") as raised:
         kw.optimize(module, inputs, backward=True)
     assert "leave out --backward" in str(raised.value)
+
+
+def test_gradients_are_asked_of_the_inputs_that_require_them(tmp_path) -> None:
+    module, mask = nn.GELU(), torch.rand(4, 8)
+
+    def masked(x, mask):
+        return module(x) * mask
+
+    step = training_step(kw.load(masked, inputs=[torch.randn(4, 8, requires_grad=True), mask]))
+    file = tmp_path / "candidate.py"
+    file.write_text(first_proposal(step).candidate.source)
+    built = kw.build(file)
+    x = torch.randn(4, 8, requires_grad=True)
+    assert built.why_not(x, mask) == ""
+    torch.testing.assert_close(
+        torch.autograd.grad(built(x, mask).sum(), x), torch.autograd.grad(masked(x, mask).sum(), x)
+    )
+    assert "not mask.requires_grad" in built.why_not(x, mask.requires_grad_())
