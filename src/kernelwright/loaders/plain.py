@@ -94,8 +94,8 @@ def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
             seen=kind,
             do=f"return it {COMPARED}"
             if kind.startswith(OF_TYPE)
-            else "let forward return dense tensors, in lists, tuples, dicts or dataclasses; leave a "
-            "cache out, as with use_cache=False",
+            else "let forward return dense tensors, in lists, tuples, dicts or dataclasses; leave "
+            "a cache out, as with use_cache=False",
         )
     return [value]
 

@@ -11,7 +11,7 @@ from kernelwright import api
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
-from kernelwright.cli.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.cli.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
@@ -119,7 +119,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
             task,
             candidate,
             inputs=_inputs(given),
-            init=init_of(given.get("init")),
+            init=given.get("init"),
             entry=given.get("entry"),
             receipt=receipt,
             device=settings.device,
@@ -154,7 +154,7 @@ def _inputs(given: dict[str, Any]) -> list[str] | None:
 
 def _load(target: str, given: dict[str, Any]) -> Task:
     """Load the task that a command line names, with the inputs and arguments that it gives."""
-    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
+    return load(target, inputs=_inputs(given), init=given.get("init"))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:

@@ -55,7 +55,7 @@ class Face:
     passed: str
     """The forward's parameters as they are passed on, such as 'x, mask'."""
     unpacked: str
-    """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
+    """Lines that name the tensors inside of containers among the arguments; often empty."""
     paths: Mapping[str, str]
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
@@ -66,6 +66,8 @@ class Face:
     """The same of the module's parts."""
     described: Mapping[str, Any] = field(default_factory=dict)
     """The module's parts, as ``unchanged.description_of`` has them."""
+    imports: tuple[str, ...] = ()
+    """Those of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     elsewhere: str = "takes the reference's own forward"
@@ -80,7 +82,7 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     methods = methods_text(program, emitted, reference.signature, face)
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     sections = [reference.definitions, *kernel_sections(emitted, launches, face), guard, model]
-    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
+    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS, *face.imports)
     conditions = (*face.conditions, *emitted.conditions)
     return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
 
@@ -170,16 +172,15 @@ def guard_text(
     ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
     whether forward looks at them.
     """
-    conditions = " and ".join(face.conditions)
     is_for_one_mode = "training" in face.described[""][1]
     lines = [
         '"""The launches that serve a call, or why none do."""',
-        *([face.unpacked] if face.unpacked else []),
         *(
-            [f"if not ({conditions}):", f'    return "it is not so that {conditions}"']
-            if conditions
-            else []
+            line
+            for condition in face.conditions
+            for line in (f"if not ({condition}):", f"    return {_not_so(condition)}")
         ),
+        *face.unpacked.splitlines(),
         f"kernels = _way({', '.join([*ways, *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
@@ -200,13 +201,18 @@ def guard_text(
     return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
 
 
+def _not_so(condition: str) -> str:
+    """The text of the reason where a condition does not hold."""
+    return f'"it is not so that {condition}"' if '"' not in condition else repr(condition)
+
+
 def dispatch_lines(face: Face) -> list[str]:
     """The first lines of a forward: the reference's where no launches serve the call."""
     return [
-        *([face.unpacked] if face.unpacked else []),
         f"kernels = self._launches_for({face.passed})",
         "if isinstance(kernels, str):",
         f"    return self._reference_forward({face.passed})",
+        *face.unpacked.splitlines(),
     ]
 
 
@@ -243,7 +249,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
     if face.compiled:
-        unpacked = [face.unpacked] if face.unpacked else []
+        unpacked = face.unpacked.splitlines()
         own = _method("_rewritten_forward", signature, [*unpacked, *lines])
         guard.append(f"return _compiled(self, {face.passed})")
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"

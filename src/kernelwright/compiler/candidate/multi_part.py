@@ -87,4 +87,6 @@ def write_multi_part(
     kernels = kernel_sections(emitted, launches, parts[0].face)
     sections = [reference.definitions, model, *kernels, guard, *classes, REPLACE, new]
     title = f'"""{entry}, of which these parts are fused: {", ".join(p.path for p in parts)}."""'
-    return file_text(title, (*reference.imports, *emitted.imports, *IMPORTS), sections)
+    results = (line for part in parts for line in part.face.imports)
+    imports = (*reference.imports, *emitted.imports, *IMPORTS, *results)
+    return file_text(title, imports, sections)

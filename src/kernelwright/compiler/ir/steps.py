@@ -152,6 +152,9 @@ def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) 
         case tuple():
             inside = ", ".join(literal(part, device, names) for part in value)
             return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case {"$class": str(kind), **parts}:  # structures.CLASS: an object
+            inside = (f"{key}={literal(part, device, names)}" for key, part in parts.items())
+            return f"{kind.rpartition(':')[2]}({', '.join(inside)})"
         case dict():
             return (
                 "{"

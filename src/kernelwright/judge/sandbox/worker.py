@@ -283,8 +283,9 @@ class Replay:
 
 
 def plain(value: Any, *, may_expand: bool = False) -> Any:
-    """A result in plain tuples, lists and dictionaries, with everything computed that torch or a subclass has put
-    off: the items of a tuple, conjugates, negatives, and expanded memory unless it ``may_expand``.
+    """A result in plain tuples, lists and dictionaries, with everything computed that torch or a
+    subclass has put off: the items of a tuple, conjugates, negatives, and expanded memory unless it
+    ``may_expand``.
 
     A tensor's memory is then held by another object than its maker's, as by a caller who keeps a
     view: a candidate that watches its own object sees it go at once.
