@@ -354,7 +354,7 @@ def _step_lines(
     names = _expressions(program, steps, face)
     launches = launches_of(program, emitted)
     last = _last_uses(program, steps, kept)
-    is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
+    is_read_elsewhere = any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):
