@@ -132,7 +132,7 @@ MODULES: tuple[tuple[str, str, dict[str, str]], ...] = (
      {"x": X, "timestep": "int64[2]<100", "class_labels": "int64[2]<10", "hidden_dtype": "none"}),
 )  # fmt: skip
 MODES = ("train-float32", "eval-float32", "train-bfloat16", "eval-bfloat16")
-TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
+TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 6e-2}
 
 
 @dataclass

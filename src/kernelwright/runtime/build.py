@@ -45,7 +45,8 @@ def build(
     From one Result, ``args`` and ``kwargs`` default to the task's constructor arguments, and the
     weights to the reference's if the task was made from an object. From several Results, one for
     each input shape of the same module, the built module's forward picks the kernel by shape; for
-    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). The
+    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). A
+    Result in which nothing beat the library gives the module under the strongest setting of it. The
     file runs in this process: build only files that were judged or that you trust.
 
     In both cases the weights have the same names as in the reference. The built module can be
@@ -177,8 +178,9 @@ def _by_shape(
         first.load_state_dict(state_dict)
     kernels: dict[Key, Result] = {}
     for result, reference in zip(results, opened, strict=True):
-        if result.evaluation is not None:
-            kind = result.evaluation.environment.device.partition(":")[0]
+        searched_on = result.evaluation.environment.device if result.evaluation else result.device
+        if searched_on:
+            kind = searched_on.partition(":")[0]
             device = "cuda" if kind == "hip" else kind
             key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
             kernels[key] = max(kernels.get(key, result), result, key=_least_gain)

@@ -61,7 +61,9 @@ class Result:
     error: KernelwrightError | None = None
     """The reason why the task could not be searched; only in the results of a suite."""
     reasons: tuple[str, ...] = ()
-    """The reasons why proposers had nothing to propose."""
+    """The reasons why proposers had nothing to propose, and what would help."""
+    device: str = ""
+    """The device that was searched for."""
 
     def __repr__(self) -> str:
         """Summarise the result in one line."""
@@ -69,6 +71,8 @@ class Result:
             said = self.error.what
         elif self.evaluation is None:
             said = f"nothing beats {self.strongest or 'the library'}"
+            if self.reasons and not self.evaluated:
+                said += f": {'; '.join(self.reasons)}"
         else:
             found = self.evaluation
             parts = [found.status.value, *found.kinds]

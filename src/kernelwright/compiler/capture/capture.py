@@ -7,6 +7,7 @@ import functools
 import inspect
 import io
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -167,11 +168,26 @@ def _quiet() -> Iterator[None]:
             logger.level = level
 
 
+_FAILURES = (
+    (r"data-dependent", "values in its tensors decide which way it goes; parts without such a "
+     "branch can be optimized alone, as file.py:Class"),
+    (r"input type <class '([^']*)'>", "an argument is of class {}; leave it out, or give tensors, "
+     "numbers, lists, tuples, dicts or dataclasses"),
+    (r"Found <class '([^']*)'> in output", "its result holds a {}; leave that out (a cache with "
+     "use_cache=False), or return it as a dataclass"),
+    (r"\.numpy\(\) is not supported", "it leaves PyTorch for NumPy; torch's own functions can be "
+     "captured"),
+    (r"ScriptModule", "it is compiled by torch.jit; give the module that it was made from"),
+)  # fmt: skip
+"""What torch.export says of what it cannot trace, and what that means and would help."""
+
+
 def _in_short(error: Exception) -> str:
     if isinstance(error, CannotCapture):
         return str(error)
-    if "data-dependent" in str(error):
-        return "values in its tensors decide which way it goes"
+    for pattern, meaning in _FAILURES:
+        if found := re.search(pattern, str(error)):
+            return meaning.format(*found.groups())
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
@@ -257,7 +273,10 @@ def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tupl
         elif spec.kind is OutputKind.USER_OUTPUT:
             returned.append(value)
         elif spec.kind is OutputKind.USER_INPUT_MUTATION:
-            raise CannotCapture("it changes its input in place")
+            raise CannotCapture(
+                "it changes its input in place; a forward that returns the new "
+                "values in another tensor can be captured"
+            )
         else:
             raise CannotCapture(f"an output of kind {spec.kind}")
     structure = program.call_spec.out_spec  # lists, tuples and dictionaries, by _plain_forward
