@@ -98,7 +98,7 @@ INPUTS = _options(
         'call, e.g. "transformers.LlamaConfig(hidden_size=256), layer_idx=0".',
     ),
 )
-MACHINE = field_options(Settings, "device", "threads", "cache", "precision")
+MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode")
 PROPOSING = _options(
     field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
     click.option(

@@ -166,9 +166,17 @@ def face_of(
         path: indexed_text(path) if rebuilt else path_text(module, path)
         for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
     }
-    conditions, unpacked = tuple(found.conditions), "\n".join(found.unpacked)
-    face = Face(title, device_kind, conditions, passed_on(signature), unpacked, paths)
-    return (replace(face, elsewhere="is refused") if rebuilt else face), tensors
+    face = Face(
+        title,
+        device_kind,
+        conditions=(),
+        passed=passed_on(signature),
+        unpacked="\n".join(found.unpacked),
+        paths=paths,
+        arguments=tuple(found.conditions),
+        is_refused_elsewhere=rebuilt,
+    )
+    return face, tensors
 
 
 def result_imports(outputs: Any, home: str, roots: Sequence[str]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from kernelwright.compiler.capture.capture import (
     is_same_in_both_modes,
 )
 from kernelwright.core.task import Task
-from kernelwright.loaders.reference import CHECK_SEED, Reference
+from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 """A call's arguments, by position and by name."""
@@ -88,11 +88,27 @@ class _Around:
         """
         text = replace(self.text, signature=signature_of(module)) if path else self.text
         face, arguments = face_of(title, module, captured, text, self.device_kind)
-        counts = not is_same_in_both_modes(module, *call, captured)
+        inputs, named = call
+        counts = not is_same_in_both_modes(module, inputs, captured, named)
         face = with_parts(face, module, text, self.home, mode=counts)
         roots = ("/",) if text.bases == "Part" else ()
         face = replace(face, imports=result_imports(captured.outputs, self.home, roots))
         return Part(path, captured, face, arguments, text.signature)
+
+
+def computes_the_same_in_both_modes(task: Task) -> bool:
+    """Whether a task's module is captured as the same graph in training and in evaluation.
+
+    Raises:
+        TaskError: the task does not run.
+    """
+    reference = open_reference(task)
+    module = reference.build(CHECK_SEED)
+    try:
+        inputs = reference.blank_inputs()
+        return is_same_in_both_modes(module, inputs, capture(module, inputs))
+    except CannotCapture:
+        return False
 
 
 def _children(

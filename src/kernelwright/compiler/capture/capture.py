@@ -101,7 +101,10 @@ def capture(
 
 
 def is_same_in_both_modes(
-    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any], captured: Captured
+    module: nn.Module,
+    inputs: Sequence[Any],
+    captured: Captured,
+    named: Mapping[str, Any] = NO_NAMES,
 ) -> bool:
     """Whether ``captured`` is the graph of the module in training and in evaluation.
 
