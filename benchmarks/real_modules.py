@@ -2,16 +2,16 @@
 
     python -m benchmarks.real_modules [NAME ...] [--modes train-float32,eval-bfloat16] [--speed]
 
-Each module has a small configuration and random weights. Per module and mode (train or eval, float32
-or bfloat16) the first candidate of the rules is emitted, without a search, and built as ``kw.build``
-would: from the class by its dotted name in train-float32, from an instance elsewhere. Then it is
-called beside the module: plainly, by keyword, with gradients (forward and backward), on another
-batch, in the other mode, and after other weights were loaded.
+Each module has a small configuration and random weights. Per module and mode (train or eval,
+float32 or bfloat16) the first candidate of the rules is emitted, without a search, and built as
+``kw.build`` would: from the class by its dotted name in float32, from an instance in bfloat16.
+Then it is called beside the module: plainly, by keyword, with gradients (forward and backward), on
+another batch, in the other mode, and after other weights were loaded.
 
-captured: what is own code: all of it, or only the parts named
-right:    the calls that gave what the module gave (2e-4 of the largest value in float32, 4e-2 in
+captured: what is own code: all of it, or only parts of it
+right:    the calls that gave what the module gave (2e-4 of the largest value in float32, 6e-2 in
           bfloat16; an error where the module raises one)
-served:   the calls that the kernel served; all others have a reason, ``why_not``
+served:   the calls that kernels served alone; all others are followed by the reasons, ``why_not``
 speed-up: eager time / built time of the plain call, medians of interleaved calls; a first candidate
           that nobody tuned, on whatever else the machine does
 
@@ -52,7 +52,8 @@ LLAMA = "hidden_size=128, intermediate_size=344, num_attention_heads=4, num_key_
 ROTARY = "(float32[1,32,32], float32[1,32,32])"
 X = "float32[2,32,128]"
 IMAGE = "float32[2,64,14,14]"
-BERT = "hidden_size=128, intermediate_size=512, num_attention_heads=4, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0"
+WIDTHS = "hidden_size=128, intermediate_size=512, num_attention_heads=4"
+BERT = f"{WIDTHS}, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0"
 GPT2 = "n_embd=128, n_head=4, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0"
 T5 = "d_model=128, d_ff=512, d_kv=32, num_heads=4, dropout_rate=0.0"
 MODULES: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -74,7 +75,8 @@ MODULES: tuple[tuple[str, str, dict[str, str]], ...] = (
     (f"{HF}.mixtral.modeling_mixtral.MixtralDecoderLayer",
      f"transformers.MixtralConfig({LLAMA}, num_local_experts=4), 0",
      {"hidden_states": X, "position_embeddings": ROTARY}),
-    (f"{HF}.bert.modeling_bert.BertLayer", f"transformers.BertConfig({BERT})", {"hidden_states": X}),
+    (f"{HF}.bert.modeling_bert.BertLayer", f"transformers.BertConfig({BERT})",
+     {"hidden_states": X}),
     (f"{HF}.bert.modeling_bert.BertSelfAttention", f"transformers.BertConfig({BERT})",
      {"hidden_states": X}),
     (f"{HF}.gpt2.modeling_gpt2.GPT2Block", f"transformers.GPT2Config({GPT2})",
@@ -85,18 +87,19 @@ MODULES: tuple[tuple[str, str, dict[str, str]], ...] = (
     (f"{HF}.t5.modeling_t5.T5LayerSelfAttention",
      f"transformers.T5Config({T5}), has_relative_attention_bias=True", {"hidden_states": X}),
     (f"{HF}.mamba.modeling_mamba.MambaMixer",
-     "transformers.MambaConfig(hidden_size=64, state_size=8), 0", {"hidden_states": "float32[2,16,64]"}),
+     "transformers.MambaConfig(hidden_size=64, state_size=8), 0",
+     {"hidden_states": "float32[2,16,64]"}),
     (f"{HF}.vit.modeling_vit.ViTLayer",
-     "transformers.ViTConfig(hidden_size=128, intermediate_size=512, num_attention_heads=4)",
+     f"transformers.ViTConfig({WIDTHS})",
      {"hidden_states": X}),
     (f"{HF}.swin.modeling_swin.SwinLayer",
      "transformers.SwinConfig(), dim=96, input_resolution=(14, 14), num_heads=3, shift_size=3",
      {"hidden_states": "float32[2,196,96]", "input_dimensions": "(14, 14)"}),
     (f"{HF}.clip.modeling_clip.CLIPEncoderLayer",
-     "transformers.CLIPVisionConfig(hidden_size=128, intermediate_size=512, num_attention_heads=4)",
+     f"transformers.CLIPVisionConfig({WIDTHS})",
      {"hidden_states": X, "attention_mask": "none"}),
     (f"{HF}.clip.modeling_clip.CLIPVisionEmbeddings",
-     "transformers.CLIPVisionConfig(hidden_size=128, num_attention_heads=4, image_size=64, patch_size=16)",
+     f"transformers.CLIPVisionConfig({WIDTHS}, image_size=64, patch_size=16)",
      {"pixel_values": "float32[2,3,64,64]"}),
     (f"{HF}.whisper.modeling_whisper.WhisperEncoderLayer",
      "transformers.WhisperConfig(d_model=128, encoder_attention_heads=4, encoder_ffn_dim=512)",
@@ -104,12 +107,14 @@ MODULES: tuple[tuple[str, str, dict[str, str]], ...] = (
     (f"{HF}.segformer.modeling_segformer.SegformerOverlapPatchEmbeddings", "7, 4, 3, 64",
      {"pixel_values": "float32[2,3,64,64]"}),
     (f"{HF}.distilbert.modeling_distilbert.TransformerBlock",
-     "transformers.DistilBertConfig(dim=128, hidden_dim=512, n_heads=4, dropout=0.0, attention_dropout=0.0)",
+     "transformers.DistilBertConfig(dim=128, hidden_dim=512, n_heads=4, dropout=0.0, "
+     "attention_dropout=0.0)",
      {"hidden_states": X}),
     ("timm.models.convnext.ConvNeXtBlock", "64", {"x": IMAGE}),
     ("timm.models.resnet.Bottleneck", "64, 16", {"x": IMAGE}),
     ("timm.models._efficientnet_blocks.InvertedResidual",
-     "64, 64, exp_ratio=4.0, se_layer=timm.models._efficientnet_blocks.SqueezeExcite", {"x": IMAGE}),
+     "64, 64, exp_ratio=4.0, se_layer=timm.models._efficientnet_blocks.SqueezeExcite",
+     {"x": IMAGE}),
     ("timm.models.vision_transformer.Block", "128, 4", {"x": X}),
     ("timm.models.swin_transformer.SwinTransformerBlock", "96, (14, 14), 3, shift_size=3",
      {"x": "float32[2,14,14,96]"}),
@@ -129,7 +134,8 @@ MODULES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("diffusers.models.attention_processor.Attention", "128, heads=4, dim_head=32",
      {"hidden_states": X}),
     ("diffusers.models.normalization.AdaLayerNormZero", "128, 10",
-     {"x": X, "timestep": "int64[2]<100", "class_labels": "int64[2]<10", "hidden_dtype": "none"}),
+     {"x": X, "timestep": "int64[2]<100", "class_labels": "int64[2]<10",
+      "hidden_dtype": "torch.float32"}),
 )  # fmt: skip
 MODES = ("train-float32", "eval-float32", "train-bfloat16", "eval-bfloat16")
 TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 6e-2}
@@ -166,9 +172,8 @@ def main() -> None:
     n_captured = sum(row.captured not in ("", "nothing") for row in rows)
     n_calls = sum(len(row.right) + len(row.wrong) for row in rows)
     n_right, n_served = (sum(len(getattr(row, of)) for row in rows) for of in ("right", "served"))
-    print(
-        f"captured {n_captured} of {len(rows)}; of {n_calls} calls {n_right} right, {n_served} served"
-    )
+    print(f"captured {n_captured} of {len(rows)}")
+    print(f"of {n_calls} calls {n_right} right, {n_served} served")
     gains = [row.speedup for row in rows if row.speedup is not None]
     if gains:
         print(f"geometric mean of {len(gains)} speed-ups {statistics.geometric_mean(gains):.2f}")
@@ -193,12 +198,12 @@ def examined(target: str, init: str, inputs: dict[str, str], mode: str, *, speed
     try:
         task = kw.load(target, inputs=inputs, init=init)
         module = open_reference(task).build(0).train(training == "train").to(getattr(torch, dtype))
-        for (
-            weight
-        ) in module.parameters():  # a model draws them; some parts alone leave them as memory is
+        for weight in module.parameters():  # some parts leave drawing them to their model
             nn.init.normal_(weight, 0.0 if weight.dim() > 1 else 1.0, 0.02)
         examples = tree_map(lambda x: cast(x, module), open_reference(task).inputs(0))
-        if mode != "train-float32":
+        if dtype == "float32":
+            task = task.in_mode(training)
+        else:
             task = kw.load(module, inputs=examples, name=task.name)
         result = emitted(task)
         if isinstance(result, str):
@@ -207,12 +212,13 @@ def examined(target: str, init: str, inputs: dict[str, str], mode: str, *, speed
             return row
         assert result.best is not None
         row.captured = "all" if "_replace_forward(" not in result.best.candidate.source else "parts"
-        built = kw.build(result) if mode == "train-float32" else kw.build([result])
+        built = kw.build(result).train(training == "train")
+        if dtype != "float32":  # the instance itself, with kernels
+            built = kw.build([result])
         reference = copy.deepcopy(module)
         built.load_state_dict(reference.state_dict())
-        for name, call in battery(
-            list(inspect.signature(module.forward).parameters), examples
-        ).items():
+        names = list(inspect.signature(module.forward).parameters)
+        for name, call in battery(names, examples).items():
             judge(row, name, call, built, reference)
         if speed and row.served:
             row.speedup = timed(built, reference, examples)
@@ -223,9 +229,11 @@ def examined(target: str, init: str, inputs: dict[str, str], mode: str, *, speed
 
 
 def cast(value: Any, module: nn.Module) -> Any:
+    dtype = next((weight.dtype for weight in module.parameters()), torch.float32)
+    if isinstance(value, torch.dtype):
+        return dtype
     is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
-    dtypes = [weight.dtype for weight in module.parameters()] or [torch.float32]
-    return value.to(dtypes[0]) if is_float else value
+    return value.to(dtype) if is_float else value
 
 
 def emitted(task: Any) -> Result | str:

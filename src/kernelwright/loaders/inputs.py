@@ -5,7 +5,7 @@ float32[8,8]~uniform      uniform in [0, 1)
 int64[64]<1000            integers in [0, 1000)
 bool[64]                  even odds
 3    0.5    true    none  the value itself
-"gelu"                    a text
+"gelu"    torch.float32   a text, a dtype
 (SPEC, SPEC)  [SPEC]      a tuple, a list
 {cos: SPEC, sin: SPEC}    a dictionary
 name=SPEC                 an argument by name
@@ -115,7 +115,7 @@ def expression(value: Any) -> str:
         return parse(value)
     if isinstance(value, torch.Tensor):
         return _tensor_expression(value)
-    if value is None or isinstance(value, (bool, int, float)):
+    if value is None or isinstance(value, (bool, int, float, torch.dtype)):
         return repr(value)
     if type(value) in (list, tuple, dict):
         parts = value.values() if isinstance(value, dict) else value
@@ -162,6 +162,8 @@ def parse(text: str) -> str:
     text = text.strip()
     if text[:1] in _CLOSING and text[-1:] == _CLOSING[text[:1]]:
         return _container(text)
+    if text.removeprefix("torch.") in DTYPES and text.startswith("torch."):
+        return text
     match = _SPEC.fullmatch(text)
     if match is None:
         try:

@@ -296,7 +296,7 @@ def test_inputs_by_name_are_in_the_order_of_the_forward(file):
     named = {"scale": "2.0", "pair": ("3.0", "float32[8]"), "x": torch.ones(8), "shift": 1.0}
     for inputs in (named, [torch.ones(8), "pair=(3.0, float32[8])", "scale=2.0", "shift=1.0"]):
         reference = open_reference(load(f"{file}:Scaled", inputs=inputs))
-        x, pair, power, scale, shift = reference.inputs(0)
+        _, pair, power, scale, shift = reference.inputs(0)
         assert (pair[0], power, scale, shift) == (3.0, 2, 2.0, 1.0)
         module = reference.build(0)
         wanted = torch.full((8,), 19.0)
@@ -313,7 +313,8 @@ def test_the_constructor_takes_objects_by_their_dotted_names(file, tmp_path, mon
     text = f"{file.stem}.Config(8, sizes=(1, 2)), layer=3"
     for target in (f"{file.stem}:Configured", f"{file.stem}.Configured"):
         task = load(target, inputs=["float32[2,8]"], init=text)
-        assert open_reference(task).build(0).arguments == (8, (1, 2), 3) and task.name == "Configured"
+        assert open_reference(task).build(0).arguments == (8, (1, 2), 3)
+        assert task.name == "Configured"
     module = importlib.import_module(file.stem)
     for init in ([module.Config(8)], {"config": module.Config(8)}):
         task = load(module.Configured, inputs=["float32[2,8]"], init=init)

@@ -49,7 +49,7 @@ def command(
 ) -> Answer:
     """Search for a kernel faster than the library, for TASK or for every task of a suite.
 
-    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps the
+    TASK is a KernelBench-format file, file.py:Class, or package.module.Class. Ctrl-C keeps the
     results so far; the same command resumes from there.
     """
     if (task is None) == (suite is None):

@@ -179,19 +179,19 @@ def face_of(
     return face, tensors
 
 
-def result_imports(outputs: Any, home: str, roots: Sequence[str]) -> tuple[str, ...]:
+def result_imports(outputs: Any, home: str, *, rebuilt: bool) -> tuple[str, ...]:
     """The imports of the classes of the objects in ``outputs``, as described; ``home`` is the name
-    of the file with the reference's class.
+    of the file with the reference's class, whose text a ``rebuilt`` module does not have.
 
     Raises:
         CannotCapture: the new file cannot import one.
     """
     found = []
     for place, _, name in (text.partition(":") for text in classes(outputs)):
-        if place == home:
+        if place == home and not rebuilt:
             continue
-        is_only_here = place == "__main__" or is_own(place, sys.modules[place], roots)
-        if is_only_here or "." in name:
+        is_only_here = place == "__main__" or is_own(place, sys.modules[place], ("/",))
+        if (rebuilt and is_only_here) or "." in name:
             why = f"its result is of {place}.{name}, a class that no other file can import"
             raise CannotCapture(f"{why}: give the module as file.py:Class")
         found.append(f"from {place} import {name}")

@@ -91,8 +91,9 @@ class _Around:
         inputs, named = call
         counts = not is_same_in_both_modes(module, inputs, captured, named)
         face = with_parts(face, module, text, self.home, mode=counts)
-        roots = ("/",) if text.bases == "Part" else ()
-        face = replace(face, imports=result_imports(captured.outputs, self.home, roots))
+        rebuilt = text.bases == "Part"
+        imports = result_imports(captured.outputs, self.home, rebuilt=rebuilt)
+        face = replace(face, imports=imports)
         return Part(path, captured, face, arguments, text.signature)
 
 
