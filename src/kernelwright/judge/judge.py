@@ -12,6 +12,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+import torch
+
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
@@ -19,15 +21,14 @@ from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns
-from kernelwright.judge.baselines.starting import SettingStarter
-from kernelwright.judge.building import SubmissionBuilder
 from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
-from kernelwright.judge.sandbox.fork_server import MEMORY_SHARE, SharedForkServer
+from kernelwright.judge.sandbox.fork_server import SharedForkServer
+from kernelwright.judge.sandbox.isolation import MEMORY_SHARE
 from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.scheduling import batches
 from kernelwright.judge.scheduling.build_queue import BuildQueue
@@ -39,14 +40,15 @@ from kernelwright.judge.scheduling.memory import (
     wait_for_memory,
     with_enough_memory,
 )
-from kernelwright.judge.submission import Submission
+from kernelwright.judge.submission import Submission, SubmissionBuilder
+from kernelwright.judge.timing.cores import use_threads
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """The time for a candidate's rounds, and the share of a search's budget that they may take; with a
 build of one second it keeps a verdict near two seconds."""
 MOST_AGAIN = 2
-"""How often a candidate is judged by itself after the first time."""
+"""The number of times that a candidate is judged by itself after the first time."""
 FEWEST_FITTING, ROOM_SHARE = 2, 0.02
 """Candidates that fit into memory together: this many always, and one more for each time that the
 task's tensors fit into this share of the device's memory. On an H200 three of 1.6 GB and two of
@@ -85,33 +87,23 @@ class Judge:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Judge:
-        backend, device_lock = self.machine.backend, self.machine.device_lock
+        machine, backend = self.machine, self.machine.backend
         try:
-            environment.use_threads(self.machine.threads)
-            self.machine.factory.start()
+            self._stack.callback(use_threads, torch.get_num_threads())
+            use_threads(machine.threads)
+            machine.factory.start()
             if backend.most_judges is not None:
                 wanted, n_slots = slots_needed(self.task, backend, for_library=self._for_library)
-                self._stack.enter_context(device_lock.memory_slots(wanted, n_slots=n_slots))
+                slots = machine.device_lock.memory_slots(wanted, n_slots=n_slots)
+                self._stack.enter_context(slots)
             with_enough_memory(self._open_oracle, backend, self.task)
             self.stopwatch = Stopwatch(backend, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
-            starter = SettingStarter(
-                self.task,
-                self.oracle,
-                backend,
-                factory=self.machine.factory,
-                device_lock=device_lock,
-            )
             self._baselines = BaselineRuns(
-                starter,
-                self.oracle,
-                backend,
-                stopwatch=self.stopwatch,
-                device_lock=device_lock,
-                one_by_one=self._for_library,
+                self.task, self.oracle, machine, self.stopwatch, one_by_one=self._for_library
             )
             self._stack.callback(self._baselines.close)
             self._pipeline = Pipeline(
-                self.oracle, self._baselines, self.machine, self.stopwatch, self.settings
+                self.oracle, self._baselines, machine, self.stopwatch, self.settings
             )
             self._stack.callback(self._pipeline.close)
         except BaseException:
@@ -131,7 +123,7 @@ class Judge:
 
     @property
     def threads(self) -> int:
-        """How many threads a call may use."""
+        """The number of threads a call may use."""
         return self.machine.threads
 
     @property
@@ -285,7 +277,7 @@ class Judge:
 
     @functools.cached_property
     def batch_size(self) -> int:
-        """How many candidates a search builds together; fewer of large tasks, for want of
+        """The number of candidates that a search builds together; fewer of large tasks, for want of
         memory."""
         most = self.machine.backend.batch_size
         if most == 1 or self._baselines.is_crowded:
@@ -294,7 +286,7 @@ class Judge:
 
     @functools.cached_property
     def _n_fitting(self) -> int:
-        """How many candidates fit into memory at a time beside the library settings."""
+        """The number of candidates that fit into memory at a time beside the library settings."""
         most = ROOM_SHARE * self.machine.backend.memory_bytes() / largest_bytes(self.task)
         return FEWEST_FITTING + int(most)
 

@@ -73,7 +73,7 @@ def rank(
     """
     indices = {str(n): n for n, submission in enumerate(batch) if submission.error is None}
     while indices:
-        runners = {name: batch[index].runner for name, index in indices.items()}
+        runners = {name: batch[index].built for name, index in indices.items()}
         try:
             times = timed({**runners, "": strongest()})
         except RunnerFailed as failed:
