@@ -30,7 +30,7 @@ from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
-from kernelwright.loaders.thread_state import seeded
+from kernelwright.loaders.thread_state import SeededWhileItDraws
 
 Watch = Callable[[], AbstractContextManager[Any]]
 
@@ -66,7 +66,7 @@ class Forward:
         self.convention = Convention()
         self.observed: list[Observed] = []
         """All calls that were watched."""
-        self._guard = HostFirst(device)
+        self._guard, self._seeded = HostFirst(device), SeededWhileItDraws()
         self._namings = [*widened.NAMINGS]
 
     def _built(self) -> torch.nn.Module:
@@ -94,7 +94,7 @@ class Forward:
         if self.convention.writes_arguments or any(self.convention.returned):
             given = map_tensors(torch.clone, arguments)
         held = leaves(given)
-        with memory_apart(), seeded(self.weight_seed), self._guard(), torch.no_grad():
+        with memory_apart(), self._seeded(self.weight_seed), self._guard(), torch.no_grad():
             results = [t.detach() for t in flatten(self._call(module, given))]
             return [*results, *layout.those(held, list(self.convention.changed))]
 
@@ -102,7 +102,7 @@ class Forward:
         """What it returns, with random numbers as they come."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
-        fresh = seeded(secrets.randbits(63))
+        fresh = self._seeded(secrets.randbits(63))
         with memory_apart(), fresh, self._guard(), torch.no_grad():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
@@ -149,7 +149,7 @@ class Forward:
             TaskError: it fails; ``misfit`` says what to do.
         """
         module, context = self.modules[USUAL], f"with {layout.shapes_text(arguments)}"
-        with task_code(self.task, *misfit, context=context), seeded(0), self._guard():
+        with task_code(self.task, *misfit, context=context), self._seeded(0), self._guard():
             held = [arguments, self.state(USUAL)]
             seen = observe(lambda: self._call(module, arguments), held, module)
         self.observed.append(replace(seen, outputs=[]))  # which may be large
@@ -158,6 +158,7 @@ class Forward:
     def settle(self) -> None:
         """The whole reference has been seen to run."""
         self._guard.settle()
+        self._seeded.settle()
 
     def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
         """What a module returns, and what it puts into lists among its arguments."""
