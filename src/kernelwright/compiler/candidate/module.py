@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kernelwright.compiler.candidate.collisions import apart
 from kernelwright.compiler.candidate.guard import IMPORTS as GUARD_IMPORTS
 from kernelwright.compiler.candidate.guard import (
     checks_text,
@@ -83,11 +84,15 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     guard = f"{checks}\n\n\n{expected_text(program, face)}"
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
+    own = [*kernel_sections(emitted, launches, face), guard, methods]
+    (*sections, methods), imports = apart(own, own_imports(emitted.imports, own), reference)
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
-    sections = [reference.definitions, *kernel_sections(emitted, launches, face), guard, model]
-    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
     conditions = (*face.conditions, *emitted.conditions)
-    return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
+    return file_text(
+        _docstring(program, replace(face, conditions=conditions)),
+        (*reference.imports, *imports),
+        [reference.definitions, *sections, model],
+    )
 
 
 def kernel_sections(
@@ -102,11 +107,22 @@ def kernel_sections(
     )
 
 
-def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
-    """A file of these sections, with the imports that they need."""
+def own_imports(emitted: Iterable[str], sections: Sequence[str]) -> list[str]:
+    """The imports that these sections need, of the library as far as they use it, each once."""
+    text = "\n".join(sections)
+    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
+    return list(dict.fromkeys((*emitted, *GUARD_IMPORTS, *library)))
+
+
+def file_text(docstring: str, imports: Iterable[str], sections: Sequence[str]) -> str:
+    """A file of these sections and imports.
+
+    An import that begins with a comment comes before all but ``__future__``: it is there for the
+    others.
+    """
     text = "\n\n\n".join(section.strip("\n") for section in sections if section)
-    lines = "\n".join(_imports(imports, text))
-    return f"{docstring}\n\n{lines}\n\n\n{text}\n"
+    lines = sorted(set(imports), key=lambda line: (not line.startswith("from __future__"), line))
+    return f"{docstring}\n\n{chr(10).join(lines)}\n\n\n{text}\n"
 
 
 def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
@@ -123,16 +139,6 @@ def methods_text(program: Program, emitted: Emitted, signature: str, face: Face)
 def looks_at_weights(program: Program, face: Face) -> bool:
     """Whether forward looks at the module's weights; torch.compile does that by itself."""
     return bool(program.attributes) and not face.compiled
-
-
-def _imports(given: tuple[str, ...], text: str) -> list[str]:
-    """The imports of the parts, and of the library as far as it is used, each once.
-
-    What begins with a comment comes before all but ``__future__``: it is there for the others.
-    """
-    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
-    lines = set(given) | set(library)
-    return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
 
 
 def _docstring(program: Program, face: Face) -> str:
