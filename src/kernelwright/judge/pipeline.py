@@ -19,11 +19,11 @@ from kernelwright.core.evaluation import CANDIDATE, Evaluation, Timing
 from kernelwright.core.outcome import Reason, ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.judge.baselines.runs import BaselineRuns
+from kernelwright.judge.checks import derive_seed
 from kernelwright.judge.devices.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.kinds import kinds, profiling
 from kernelwright.judge.kinds.sampling import StackSampler
 from kernelwright.judge.machine import Machine
-from kernelwright.judge.perturb.seeds import derive_seed
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.round_checks import FreshInputs, RoundChecks, sample_more

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from kernelwright.core.outcome import Warned
-from kernelwright.judge.compare.growth import Terms
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.perturb.fixed import Fixed
 from kernelwright.judge.sandbox.entries import Path
 
@@ -47,7 +46,8 @@ class Work:
     """The arithmetic of one call."""
 
     flops: int
-    terms: Terms
+    terms: list[float]
+    """The number of terms that each output's numbers may be sums of."""
     moved_bytes: int
     """Bytes of all inputs and outputs."""
     convolves: bool
@@ -74,7 +74,6 @@ class Inputs:
     has_numbers: bool
     """True if there are Python floats among them."""
     can_skew: bool
-    can_cluster: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ class Shapes:
     number: int
     """Its place in what ``get_other_inputs`` returns."""
     example: list[torch.Tensor]
-    terms: Terms
+    terms: list[float]
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,12 @@ class TaskProfile:
     """The sets of weights besides the usual one, by the names of ``perturb.weight_sets``."""
     shapes: Mapping[str, Shapes] = field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
-    """Warnings that make a win on this task worth less."""
+    """What a user should know of every verdict on this task."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a win on this task proves less than one on others."""
+        return any(one.code is not WarningCode.EVAL_MODE for one in self.warnings)
 
     @property
     def has_weights(self) -> bool:

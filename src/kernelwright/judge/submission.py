@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import secrets
 import time
-from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -24,7 +23,7 @@ from kernelwright.core.evaluation import (
     Timing,
 )
 from kernelwright.core.outcome import Reason, ReasonCode, Status, Warned, WarningCode
-from kernelwright.core.task import Task
+from kernelwright.core.task import FULL_PRECISION, Task
 from kernelwright.dialects import usable
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.judge.kinds.sampling import StackSampler
@@ -42,6 +41,8 @@ from kernelwright.judge.screen import screen
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
 FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
+WITHOUT_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
+"""The environment in which NVIDIA's libraries never round to TF32 (cuBLAS's documentation)."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Submission:
     candidate: Candidate
     verdict: EvaluationBuilder
     is_timed: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     """The environment variables that its dialect wants in its child."""
     runner: Runner | None = None
     error: Exception | None = None
@@ -192,7 +193,7 @@ class SubmissionBuilder:
         warnings = list(self._oracle.profile.warnings)
         subject = Subject(*digests, self.environment)
         verdict = EvaluationBuilder(subject, warnings, secrets.randbits(63))
-        if self._task.precision:
+        if self._task.precision not in ("", FULL_PRECISION):
             seen = "was asked for: the candidate may round to it, and the library does"
             verdict.warn(WarningCode.REDUCED_PRECISION, f"{self._task.precision} {seen}")
         submission = Submission(candidate, verdict)
@@ -204,7 +205,9 @@ class SubmissionBuilder:
         if (lacking := dialect.missing(self._device)) is not None:
             submission.error = Refused(ReasonCode.NO_TOOLCHAIN, lacking)
             return submission
-        submission.environment = dialect.environment(self._device)
+        submission.environment = dict(dialect.environment(self._device))
+        if self._task.precision == FULL_PRECISION:
+            submission.environment |= WITHOUT_TF32
         submission.is_timed = timed and dialect.is_timed(self._device)
         if not submission.is_timed:
             why = f"{candidate.dialect} on {self._device.kind} runs in an interpreter"

@@ -1,6 +1,6 @@
 """NaN that integers hide: an argmax over NaN, a comparison with NaN, a cast of NaN to an integer.
 
-Nobody can say what is right there, nor for numbers beyond an integer type's range.
+No result is right there, nor for numbers beyond an integer type's range.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ EQUALITY = frozenset({"eq", "ne"})
 
 
 def with_hidden(run: Run, arguments: list[Any]) -> list[torch.Tensor]:
-    """What ``run`` gives, and one tensor more if integers hid a NaN on the way: it holds NaN where
-    the most were hidden at once."""
+    """Return the results of ``run``, and one tensor more if integers hid a NaN on the way: it holds
+    the NaN of the operator that hid most."""
     with _Watched() as watched:
         found = run(arguments)
     return [*found, *watched.hidden]
@@ -37,7 +37,7 @@ def with_hidden(run: Run, arguments: list[Any]) -> list[torch.Tensor]:
 
 class _Watched(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.hidden: list[torch.Tensor] = []
         self._share = 0.0
 

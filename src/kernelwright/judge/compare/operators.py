@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import flop_registry
 
+from kernelwright.judge.compare.expected import FACTOR
 from kernelwright.judge.compare.growth import (
     MAX_BIASED_GROWTH,
     MAX_GROWTH,
@@ -19,7 +20,6 @@ from kernelwright.judge.compare.growth import (
     summation_growth,
 )
 from kernelwright.judge.compare.moving import moves
-from kernelwright.judge.compare.outputs import FACTOR
 
 
 class Rounding(TorchDispatchMode):
@@ -33,7 +33,7 @@ class Rounding(TorchDispatchMode):
     """
 
     def __init__(self, seed: int, *, alike: bool, equal_terms: bool, times: float = 1.0) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._seeds, self._unit = random.Random(seed), times * ULP32
         self._alike, self._equal_terms = alike, equal_terms
 
@@ -64,7 +64,7 @@ def _n_terms(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], found
     """Length of the reduction of an operator."""
     results = _numbers(found)
     if results and func.overloadpacket in flop_registry:  # a product: two operations for each term
-        flops = flop_registry[func.overloadpacket](*args, **kwargs, out_val=found)
+        flops: int = flop_registry[func.overloadpacket](*args, **kwargs, out_val=found)
         return flops / (2 * results[0].numel())
     return max(1.0, n_added(func, given, results))
 

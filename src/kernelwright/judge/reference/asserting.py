@@ -53,7 +53,7 @@ class HostFirst:
 
 class _Watched(TorchDispatchMode):
     def __init__(self, owner: HostFirst) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._owner = owner
 
     def __torch_dispatch__(
@@ -90,4 +90,4 @@ def try_on_host(operator: Any, args: Any, kwargs: dict[str, Any]) -> None:
 
 
 def _name(operator: Any) -> str:
-    return operator._schema.name.removeprefix("aten::").rstrip("_")
+    return str(operator._schema.name).removeprefix("aten::").rstrip("_")

@@ -1,4 +1,4 @@
-"""Convolutions in float64 on a GPU as products of matrices: the library has no quick ones there.
+"""Convolutions in float64 on a GPU as products of matrices, because the library has no quick ones.
 
 On an H200 cuDNN's transposed convolutions in float64 came to 0.1 to 4 TFLOP/s, ordinary ones to 6
 to 15; products of matrices come to 40 and more. The results differ by rounding in float64 only.
@@ -37,7 +37,11 @@ class ConvolutionsByProducts(TorchDispatchMode):
 
 def quick_convolutions(device: str) -> AbstractContextManager[Any]:
     """The mode where it pays: on a GPU."""
-    return ConvolutionsByProducts() if torch.device(device).type == "cuda" else nullcontext()
+    return (
+        ConvolutionsByProducts()  # type: ignore[no-untyped-call]
+        if torch.device(device).type == "cuda"
+        else nullcontext()
+    )
 
 
 def convolve(
@@ -89,7 +93,7 @@ def _each(given: Sequence[int], n_axes: int) -> list[int]:
 def _transposed(
     x: torch.Tensor, weight: torch.Tensor, axes: list[_Axis], groups: int
 ) -> torch.Tensor:
-    """For every place of the kernel one product, added where it belongs."""
+    """Add one product for every place of the kernel."""
     n_out = weight.shape[1] * groups
     out = x.new_zeros(x.shape[0], n_out, *(axis.n_transposed for axis in axes))
     factors = weight.unflatten(0, (groups, -1)).transpose(1, 2)
