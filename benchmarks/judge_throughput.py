@@ -43,8 +43,8 @@ from rich.table import Table
 from suite_controls import CONTROLS, control
 from suite_verdicts import suite_verdicts
 
-from kernelwright.dialects.recognised import dialect_of
 from kernelwright.core.device import Device
+from kernelwright.dialects.recognised import dialect_of
 from kernelwright.dialects.usable import usable_dialects
 from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
