@@ -135,13 +135,13 @@ def _imports(given: tuple[str, ...], text: str) -> list[str]:
     return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
 
 
-def docstring(program: Program, face: Face, uses: str = "without gradients") -> str:
-    """The head of a file: what the kernels are made for, which is ``uses``, and by which rules."""
+def docstring(program: Program, face: Face, uses: str = "without gradients and") -> str:
+    """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" {uses} and outside autocast. Every other use {elsewhere}."
+    about += f" {uses} outside autocast. Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]

@@ -33,6 +33,7 @@ from kernelwright.compiler.capture.capture import (
     in_short,
     quiet,
 )
+from kernelwright.compiler.capture.norms import NORMS
 from kernelwright.compiler.lower.graph import is_view
 
 PARTITIONS: Mapping[str, Callable[..., tuple[fx.GraphModule, fx.GraphModule]]] = {
@@ -155,7 +156,8 @@ def _differentiated(
         operator: how
         for operator, how in default_decompositions().items()
         if operator.name().partition(".")[0] not in WHOLE
-    } | {operator: decomposition_table[operator] for operator in APART}
+    }
+    table |= {operator: decomposition_table[operator] for operator in APART} | NORMS
     joint = aot_export_joint_simple(
         lambda *tensors: function(*tensors), tuple(given), trace_joint=True, decompositions=table
     )
