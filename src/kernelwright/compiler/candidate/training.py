@@ -87,7 +87,7 @@ def open_trained(
     kept = tuple(
         names.get(node) or variable(f"kept_{node.strip('_')}", taken) for node in joint.saved
     )
-    given = tuple(variable(f"to_{node.strip('_')}", taken) for node in joint.differentiated)
+    given = tuple(variable("cotangent", taken) for _ in joint.differentiated)
     parts = (
         Part("", captured, face, arguments, text.signature),
         Part("", joint.backward, face, (*kept, *given), text.signature),
@@ -134,8 +134,7 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     sections = [reference.definitions, *kernels, function, guard, model, step]
     imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
     whole = replace(forward, lineage=tuple(dict.fromkeys(forward.lineage + backward.lineage)))
-    about = "for training: forward and backward"
-    return file_text(docstring(whole, face, about), imports, sections)
+    return file_text(docstring(whole, face, "with gradients,"), imports, sections)
 
 
 def _forward_method(trained: TrainedModule, forward: Program, face: Face) -> str:

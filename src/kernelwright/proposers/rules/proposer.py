@@ -290,8 +290,8 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
     if not is_library and not any(program.own()):
         return
     schedules = emitter.schedules(program, opened.target)
-    if is_training:  # autograd calls the steps, and nothing can be put around them
-        schedules = (s for s in schedules if not {"graph", "search"} & s.keys())
+    if is_training:
+        schedules = map(_without_runner, schedules)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
@@ -332,8 +332,8 @@ def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     if way := _way_of(opened, parent):
         program = opened.program(*way)
         for schedule in way[1].refine(program, parent.schedule["kernels"], opened.target):
-            if opened.brief.task.step_of and {"graph", "search"} & schedule.keys():
-                continue
+            if opened.brief.task.step_of:
+                schedule = _without_runner(schedule)
             yield opened.proposal(*way, schedule, parent.candidate.digest)
 
 
@@ -352,6 +352,12 @@ def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | N
         return None
     is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
     return (variant, emitter) if is_known else None
+
+
+def _without_runner(schedule: Schedule) -> Schedule:
+    """Return the schedule for the steps alone: autograd calls those of a training step, and nothing
+    can be put around them."""
+    return {name: knobs for name, knobs in schedule.items() if name not in ("graph", "search")}
 
 
 def _slowness(exemplar: Exemplar) -> float:
