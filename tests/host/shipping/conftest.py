@@ -53,9 +53,9 @@ def emitted(task, dialect="cpp"):
     return next(iter(RulesProposer().propose(brief))).candidate
 
 
-def receipt_of(task, candidate):
+def receipt_of(task, candidate, **found):
     """A receipt of a verdict that passed."""
-    found = verdict(candidate, task=task.digest, seed=1)
+    found = verdict(candidate, **{"task": task.digest, "seed": 1} | found)
     return Receipt(task, candidate, found)
 
 

@@ -27,10 +27,10 @@ def kernelized(module, package, layer, mode=None):
         return kernels.kernelize(nn.Sequential(module), mode=mode, device="cpu")
 
 
-def kernel_of(receipt):
+def kernel_of(receipt, backend="cpu"):
     """The file of the package that ``kernels`` has imported."""
     digest = receipt.candidate.digest.removeprefix("b2:")[:10]
-    (name,) = [n for n in sys.modules if n.endswith(f"_cpu_{digest}.kernel")]
+    (name,) = [n for n in sys.modules if n.endswith(f"_{backend}_{digest}.kernel")]
     return sys.modules[name]
 
 
