@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kernelwright.core.settings import Settings
     from kernelwright.core.task import Task, Workload
     from kernelwright.loaders import load
+    from kernelwright.models.accelerate import Accelerated, accelerate
+    from kernelwright.models.saved import load_accelerated
     from kernelwright.report.page import write as report
     from kernelwright.runtime.build import build, misses
     from kernelwright.runtime.uses import uses
@@ -39,6 +41,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "export": "api", "judge": "api", "optimize": "api", "repeat": "api", "load": "loaders",
     "build": "runtime.build", "misses": "runtime.build", "uses": "runtime.uses",
+    "accelerate": "models.accelerate", "Accelerated": "models.accelerate",
+    "load_accelerated": "models.saved",
     "report": "report.page:write", "Archive": "archive",
     "Progress": "search.result", "Result": "search.result",
     "Receipt": "archive.receipt", "Repetition": "archive.repetition",

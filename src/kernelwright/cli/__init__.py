@@ -10,6 +10,7 @@ from kernelwright.console.signals import held_back
 from kernelwright.console.terminal import Commands
 
 COMMANDS = {
+    "accelerate": "Make a whole model faster by kernels where they pay.",
     "bench": "Search every task of a suite, or examine checkpoints on it.",
     "check": "Judge packaged kernels again, here and now.",
     "dataset": "Make training pairs from archives.",
