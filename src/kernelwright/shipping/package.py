@@ -22,7 +22,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.recognised import dialect_of
 from kernelwright.loaders.inlined import bringing
 from kernelwright.shipping.operators import KERNEL
-from kernelwright.shipping.shipment import LIBRARY, RECEIPT
+from kernelwright.shipping.shipment import LIBRARY, PROVENANCE, RECEIPT
 
 _PYTHON = ("python", "triton")
 """Languages of solutions whose files are Python."""
@@ -109,8 +109,8 @@ def package_at(path: Path) -> Package | None:
         ReceiptError: its receipt is damaged.
     """
     if path.is_dir():
-        if (path / "pyproject.toml").is_file() and (found := sorted(path.glob(f"src/*/{KERNEL}"))):
-            return _operators(path, found[0])
+        if found := sorted(path.glob(f"src/*/{PROVENANCE}")):
+            return _operators(path, found[0].with_name(KERNEL))
         if variants := _variants(path):
             return _layers(path, variants)
         if found := sorted(path.glob("solutions/**/*.json")):
@@ -137,7 +137,8 @@ def _operators(path: Path, kernel: Path) -> Package:
 def _variants(path: Path) -> list[Path]:
     """The builds of a package of Hugging Face's kernels: in the folder, in ``build``, or itself."""
     places = [path, *sorted(path.glob("torch*")), *sorted(path.glob("build/torch*"))]
-    return [place for place in places if (place / "metadata.json").is_file()]
+    needed = ("metadata.json", "__init__.py")
+    return [place for place in places if all((place / name).is_file() for name in needed)]
 
 
 def _layers(path: Path, variants: list[Path]) -> Package:
