@@ -110,6 +110,15 @@ class Reference:
             )
         return [_on_device(value, device) for value in values]
 
+    def inputs_with_gradients(self) -> list[int]:
+        """Return the positions of the inputs that ``get_inputs`` makes to require gradients.
+
+        Raises:
+            TaskError: as ``inputs``.
+        """
+        values = self._call("get_inputs", CHECK_SEED, "cpu")
+        return [n for n, value in enumerate(values) if getattr(value, "requires_grad", False)]
+
     def blank_inputs(self) -> list[Any]:
         """Return ``inputs`` on the CPU with arbitrary values; untouched memory costs nothing.
 
@@ -282,8 +291,8 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    """Move tensors to the device, and materialise lazy conjugates and negations."""
-    return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
+    """Move tensors to the device, detached, and materialise lazy conjugates and negations."""
+    return map_plain(lambda tensor: tensor.detach().to(device).resolve_conj().resolve_neg(), value)
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:

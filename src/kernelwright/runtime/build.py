@@ -201,6 +201,12 @@ def _by_shape(
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
+    if any(result.task.step_of for result in results):
+        raise TaskError(
+            "kernels for training are built one at a time",
+            seen=", ".join(result.task.name for result in results),
+            do="give one result: kw.build(result)",
+        )
     references = [opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)

@@ -116,7 +116,7 @@ def face_of(
         conditions.append(f"len({args.vararg.arg}) == {len(extra)}")
         conditions = conditions[::-1]
         passed = ", ".join([*names, f"*{args.vararg.arg}"])
-        unpacked = f"{', '.join(extra)}, = {args.vararg.arg}"
+        unpacked = f"{', '.join(extra)}, = {args.vararg.arg}" if extra else ""
         names += extra
     by_name = [a.arg for a in args.kwonlyargs]
     passed = ", ".join([passed, *(f"{name}={name}" for name in by_name)])

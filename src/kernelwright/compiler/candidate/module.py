@@ -89,7 +89,7 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     conditions = (*face.conditions, *emitted.conditions)
     return file_text(
-        _docstring(program, replace(face, conditions=conditions)),
+        docstring(program, replace(face, conditions=conditions)),
         (*reference.imports, *imports),
         [reference.definitions, *sections, model],
     )
@@ -141,12 +141,13 @@ def looks_at_weights(program: Program, face: Face) -> bool:
     return bool(program.attributes) and not face.compiled
 
 
-def _docstring(program: Program, face: Face) -> str:
+def docstring(program: Program, face: Face, uses: str = "without gradients") -> str:
+    """The head of a file: what the kernels are made for, which is ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" without gradients and outside autocast. Every other use {elsewhere}."
+    about += f" {uses} and outside autocast. Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -175,12 +176,18 @@ def _form(tensor: Tensor) -> str:
 
 
 def guard_text(
-    face: Face, signature: str, tensors: Sequence[str], ways: tuple[str, str], *, weights: bool
+    face: Face,
+    signature: str,
+    tensors: Sequence[str],
+    ways: tuple[str, str],
+    *,
+    weights: bool,
+    gradients: bool = False,
 ) -> str:
     """The methods that find the launches for a call, and say why there are none.
 
     ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
-    whether forward looks at them.
+    whether forward looks at them; ``gradients``: whether the kernels give gradients.
     """
     conditions = " and ".join(face.conditions)
     where = f"the kernels are for calls where {conditions}"
@@ -189,11 +196,11 @@ def guard_text(
     wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
     if face.compiled:  # no table of weights: torch.compile looks at them
         wants = "any(weight.requires_grad for weight in self.parameters())"
+    refuses = [f"if torch.is_grad_enabled() and {wants}:", "    return NO_GRADIENTS"]
     lines = [
         '"""The launches that serve a call, or why none do."""',
         *([face.unpacked] if face.unpacked else []),
-        f"if torch.is_grad_enabled() and {wants}:",
-        "    return NO_GRADIENTS",
+        *([] if gradients else refuses),
         *([f"if not ({conditions}):", f"    return {where!r}"] if conditions else []),
         f"kernels = _way({', '.join([*ways, *tensors])})",
         "if isinstance(kernels, str):",
@@ -211,7 +218,7 @@ def guard_text(
         'return found if isinstance(found, str) else ""',
     ]
     modes = [] if is_for_one_mode else [ANY_MODE]
-    methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
+    methods = [method("_launches_for", signature, lines), method("why_not", signature, say)]
     tells = [] if face.is_refused_elsewhere else [ON_MISS]
     return "\n\n".join([*modes, *tells, *methods])
 
@@ -255,28 +262,29 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_binding_lines(program, steps, face),
         *([f"({', '.join(results)},) = {prepare}"] if results else []),
         *_check_lines(program, face),
-        *_step_lines(program, steps, emitted, inline, face),
+        *step_lines(program, steps, emitted, inline, face),
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
     if face.compiled:
         unpacked = [face.unpacked] if face.unpacked else []
-        own = _method("_rewritten_forward", signature, [*unpacked, *lines])
+        own = method("_rewritten_forward", signature, [*unpacked, *lines])
         guard.append(f"return _compiled(self, {face.passed})")
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
-        return f"{own}\n\n{_method('forward', signature, guard)}\n\n\n{compiled}"
+        return f"{own}\n\n{method('forward', signature, guard)}\n\n\n{compiled}"
     if emitted.runner:
         run = [
             f"if kernels is {direct}:",
             f"    return {emitted.runner}(self, self._steps, ({tensors},))",
             f"return self._steps({tensors}, kernels)",
         ]
-        own = _method("_steps", f"self, {tensors}, kernels={direct}", lines)
-        return f"{_method('forward', signature, [*guard, *run])}\n\n{own}"
-    return _method("forward", signature, [*guard, *lines])
+        own = method("_steps", f"self, {tensors}, kernels={direct}", lines)
+        return f"{method('forward', signature, [*guard, *run])}\n\n{own}"
+    return method("forward", signature, [*guard, *lines])
 
 
-def _method(name: str, signature: str, lines: list[str]) -> str:
+def method(name: str, signature: str, lines: list[str]) -> str:
+    """The text of a method."""
     return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
 
 
@@ -304,7 +312,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     lines = [
         *_binding_lines(program, steps, face, also),
-        *_step_lines(program, steps, emitted, inline, face, results),
+        *step_lines(program, steps, emitted, inline, face, results),
         *(line for part in early for line in part.text.splitlines()),
     ]
     return method_text(lines, sources, results, _ways(program, emitted, face)[0])
@@ -354,7 +362,7 @@ def _mutation_lines(program: Program, face: Face) -> list[str]:
     return [f"torch._foreach_copy_([{places}], [{names}])"]
 
 
-def _step_lines(
+def step_lines(
     program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
     face: Face, kept: Sequence[str] = (),
 ) -> Iterator[str]:  # fmt: skip

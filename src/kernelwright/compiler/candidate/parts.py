@@ -63,8 +63,8 @@ def open_parts(
             raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     face, arguments = face_of(task.name, module, captured, text, device_kind)
-    counts = _mode_counts(module, inputs, captured)
-    face = with_parts(face, module, text, _home(module), mode=counts)
+    counts = mode_counts(module, inputs, captured)
+    face = with_parts(face, module, text, home_of(module), mode=counts)
     return text, [Part("", captured, face, arguments, text.signature)]
 
 
@@ -97,20 +97,20 @@ def _children(
     for path, child, captured in _capturable(module, calls):
         shown = Spliced((), "", "", "", signature_of(child))
         face, arguments = face_of(path, child, captured, shown, device_kind)
-        counts = _mode_counts(child, calls[path], captured)
-        face = with_parts(face, child, shown, _home(module), mode=counts)
+        counts = mode_counts(child, calls[path], captured)
+        face = with_parts(face, child, shown, home_of(module), mode=counts)
         parts.append(Part(path, captured, face, arguments, shown.signature))
     if not parts:
         raise CannotCapture("no part of the module can be captured")
     return text, parts
 
 
-def _home(module: nn.Module) -> str:
+def home_of(module: nn.Module) -> str:
     """The name of the file that the module's class is from."""
     return type(module).__module__
 
 
-def _mode_counts(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
+def mode_counts(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
     """Whether kernels for training are no kernels for evaluation."""
     return not is_same_in_both_modes(module, inputs, captured)
 

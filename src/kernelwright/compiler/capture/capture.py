@@ -65,25 +65,30 @@ class Captured:
     still are; they are computed from attributes alone."""
 
 
-def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
-    """Capture ``module(*inputs)`` as a graph without gradients, in the module's current mode.
+def capture(module: nn.Module, inputs: Sequence[Any], *, gradients: bool = False) -> Captured:
+    """Capture ``module(*inputs)`` as a graph, in the module's current mode.
+
+    With ``gradients`` the graph is the one that autograd differentiates: recurrent networks are
+    unrolled in it.
 
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
+    whole = contextlib.nullcontext() if gradients else left_whole()
     try:
-        with torch.no_grad(), _quiet():
-            with left_whole():
+        with torch.set_grad_enabled(gradients), quiet():
+            with whole:
                 program = torch.export.export(module, tuple(inputs), strict=False)
             program = program.run_decompositions(decompositions())
-            restore(program.graph_module.graph)
-            roll(program.graph_module.graph)
+            if not gradients:
+                restore(program.graph_module.graph)
+                roll(program.graph_module.graph)
             return _read(program, module, inputs)
     except (MemoryError, KeyboardInterrupt):
         raise
     # torch.export raises exceptions of every kind for code that it cannot trace
     except Exception as error:
-        raise CannotCapture(_in_short(error)) from error
+        raise CannotCapture(in_short(error)) from error
 
 
 def is_same_in_both_modes(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
@@ -115,7 +120,7 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence what torch.export logs and prints about a module that it cannot trace."""
     loggers = [logging.getLogger(name) for name in _TALKERS]
     levels = [logger.level for logger in loggers]
@@ -130,7 +135,8 @@ def _quiet() -> Iterator[None]:
             logger.level = level
 
 
-def _in_short(error: Exception) -> str:
+def in_short(error: Exception) -> str:
+    """Say on one line why torch could not trace a module."""
     if isinstance(error, CannotCapture):
         return str(error)
     if "data-dependent" in str(error):

@@ -66,7 +66,7 @@ def _write(task: Task, setting: Setting) -> Candidate:
     source = task.source[:docstring_end] + head + task.source[docstring_end:]
     if "import torch" not in source:
         source = "import torch\n" + source
-    body = TEMPLATE.format(name=setting.name, why=setting.why, entry=task.entry, run=run)
+    body = TEMPLATE.format(name=setting.name, why=setting.why, entry=task.model, run=run)
     if task.precision:
         text = inspect.getsource(lower).replace(": Any", "").replace(" -> Any", "")
         body = f"\n\n{text}{body}"
