@@ -22,6 +22,7 @@ from kernelwright.compiler.candidate.unchanged import description_of
 from kernelwright.core.errors import UsageError
 from kernelwright.core.syntax import lines, parse
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.training_step import CANDIDATE as STEP
 from kernelwright.shipping.shipment import Shipment
 
 OWN_FORWARD = "_reference_forward"
@@ -82,7 +83,7 @@ def files(shipment: Shipment) -> dict[str, str | bytes]:
     layers = _LAYERS.format(
         header=head,
         layer=shipment.layer,
-        reference=shipment.task.entry,
+        reference=shipment.task.model,
         has_backward=any(each in text for each in _GRADIENTS),
         can_compile=shipment.has_operators,
         forward=functions.name_of("forward"),
@@ -107,21 +108,23 @@ class _Functions:
     def __init__(self, source: str, shipment: Shipment) -> None:
         self.tree = parse(source)
         self.source = source
-        self.entry = shipment.candidate.entry
+        self.entry = shipment.entry
         classes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
         if self.entry not in classes:
             raise _no_layer(f"{self.entry} is no class at the top level of its file")
         self.model = classes[self.entry]
+        self.left_out = [classes[name] for name in (self.entry, STEP) if name in classes]
         methods = [node for node in self.model.body if isinstance(node, ast.FunctionDef)]
         self.methods = [node for node in methods if node.name not in _KEPT_OUT]
         self.taken = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
         self.taken |= set(classes)
-        self.module = open_reference(shipment.task).build(_SEED)
+        built = open_reference(shipment.task).build(_SEED)
+        self.module: nn.Module = vars(built).get("_module", built)  # of a training step
         self._require_fit()
 
     def _require_fit(self) -> None:
         methods = {node.name for node in self.methods} | {OWN_FORWARD}
-        others = [node for node in self.tree.body if node is not self.model]
+        others = [node for node in self.tree.body if node not in self.left_out]
         used = {
             node.attr
             for method in self.methods
@@ -147,10 +150,12 @@ class _Functions:
 
     def text(self) -> str:
         """The whole file."""
-        start, end = _span(self.source, self.model)
-        before, after = self.source[:start].rstrip(), self.source[end:].strip()
-        functions = [self._own(), *map(self._function, self.methods)]
-        return self._described("\n\n\n".join(filter(None, [before, *functions, after]))) + "\n"
+        functions = "\n\n\n".join([self._own(), *map(self._function, self.methods)])
+        edits = [
+            (*_span(self.source, node), functions if node is self.model else "")
+            for node in self.left_out
+        ]
+        return self._described(_edited(self.source, edits).rstrip()) + "\n"
 
     def _own(self) -> str:
         """The function that serves what the kernels do not, and tells of it."""
