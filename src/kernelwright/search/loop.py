@@ -367,6 +367,7 @@ class _Search:
             archive_url=self.settings.archive,
             interrupted=interrupted,
             reasons=tuple(self.reasons),
+            device=self.judge.environment.device,
         )
 
     def tell(self, doing: str) -> None:

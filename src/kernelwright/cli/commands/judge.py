@@ -20,7 +20,6 @@ from kernelwright.cli.options import (
     RECEIPT,
     SUITE,
     field_options,
-    init_of,
 )
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
@@ -169,7 +168,7 @@ def _inputs(given: dict[str, Any]) -> list[str] | None:
 
 def _load(target: str, given: dict[str, Any]) -> Task:
     """Load the task that a command line names, with the inputs and arguments that it gives."""
-    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
+    return load(target, inputs=_inputs(given), init=given.get("init"))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:
