@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -108,9 +109,8 @@ def methods_text(program: Program, emitted: Emitted, signature: str, face: Face)
     """The new ``forward`` and what it needs, as methods."""
     prepare = _prepare_text(program, emitted, face)
     checked = replace(face, conditions=(*face.conditions, *emitted.conditions))
-    tensors = [tensor.name for tensor in program.inputs]
     ways, looks = _ways(program, emitted, face), looks_at_weights(program, face)
-    guard = guard_text(checked, signature, tensors, ways, weights=looks)
+    guard = guard_text(program, emitted.limits, checked, signature, ways, weights=looks)
     forward = _forward_text(program, emitted, signature, face)
     return "\n\n".join(filter(None, [prepare, guard, forward]))
 
@@ -134,12 +134,25 @@ def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(map(_shown, program.inputs))
     where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
-    about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
+    about += f" without gradients and outside autocast.{_said_of_sizes(program)}"
+    about += f" Every other use {face.elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
         lines += [f"  - {rule}" for rule in program.lineage]
     return '"""' + "\n".join(lines) + '\n"""'
+
+
+def _said_of_sizes(program: Program) -> str:
+    """Which sizes are free, in a sentence."""
+    if not program.sizes:
+        return " All sizes are fixed."
+    ranges = []
+    for size in program.sizes:
+        most = f" to {size.most}" if size.most is not None else ""
+        ranges.append(f"{size.name} (from {size.least}{most})")
+    plural = "s" if len(ranges) > 1 else ""
+    return f" Any size{plural} {' and '.join(ranges)} will do; all others are fixed."
 
 
 def _shown(tensor: Tensor) -> str:
@@ -151,7 +164,9 @@ def _shown(tensor: Tensor) -> str:
 def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
-    tables = [inputs_table(face.expected, inputs), modules_table(face.modules, face.described)]
+    sizes = [size.name for size in program.sizes]
+    tables = [inputs_table(face.expected, inputs, sizes)]
+    tables.append(modules_table(face.modules, face.described))
     if looks_at_weights(program, face):
         forms = ((path, _form(tensor)) for tensor, path in program.attributes)
         tables.append(weights_table(face.weights, forms))
@@ -163,13 +178,15 @@ def _form(tensor: Tensor) -> str:
 
 
 def guard_text(
-    face: Face, signature: str, tensors: Sequence[str], ways: tuple[str, str], *, weights: bool
-) -> str:
+    program: Program, limits: Sequence[str], face: Face, signature: str, ways: tuple[str, str],
+    *, weights: bool,
+) -> str:  # fmt: skip
     """The methods that find the launches for a call, and say why there are none.
 
-    ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
-    whether forward looks at them.
+    ``limits``: conditions of the free sizes; ``ways``: what stands for the launches in a plain
+    call, and in one that is traced; ``weights``: whether forward looks at them.
     """
+    tensors = [tensor.name for tensor in program.inputs]
     conditions = " and ".join(face.conditions)
     is_for_one_mode = "training" in face.described[""][1]
     lines = [
@@ -180,11 +197,13 @@ def guard_text(
             if conditions
             else []
         ),
-        f"kernels = _way({', '.join([*ways, *tensors])})",
+        *_size_lines(program, limits),
+        f"_expected = {face.expected}{_called(program)}",
+        f"kernels = _way({', '.join([*ways, '_expected', *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
         "return (",
-        f"    _unfit({', '.join([face.expected, *tensors])})",
+        f"    _unfit({', '.join(['_expected', *tensors])})",
         *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
         f"    or {face.modules}.why_changed(self)",
         "    or kernels",
@@ -198,6 +217,25 @@ def guard_text(
     any_mode = "    any_mode = True  # training and evaluation are the same"
     methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
     return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
+
+
+def _called(program: Program) -> str:
+    """How the table of inputs is had: it is a function where there are free sizes."""
+    return f"({', '.join(size.name for size in program.sizes)})" if program.sizes else ""
+
+
+def _size_lines(program: Program, limits: Sequence[str]) -> list[str]:
+    """The lines that take the free sizes from the inputs and look whether kernels serve them."""
+    lines = [f"{s.name} = _size({s.tensor}, {s.dim})" for s in program.sizes]
+    for size in program.sizes:
+        lines += [f"if {size.name} < {size.least}:", f'    return "{size.name} is too small"']
+        if size.most is not None:
+            lines += [f"if {size.name} > {size.most}:", f'    return "{size.name} is too large"']
+    for limit in limits:
+        names = [size.name for size in program.sizes if size.name in limit]
+        known = " and ".join(f"isinstance({name}, int)" for name in names)
+        lines += [f"if {known} and not {limit}:", f'    return "it is not so that {limit}"']
+    return lines
 
 
 def dispatch_lines(face: Face) -> list[str]:
@@ -242,6 +280,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
+    lines = [*_sizes_taken(program, lines), *lines]
     if face.compiled:
         unpacked = [face.unpacked] if face.unpacked else []
         own = _method("_rewritten_forward", signature, [*unpacked, *lines])
@@ -313,6 +352,12 @@ def _bound(
     own = [step for step in steps if not isinstance(step, Call)]
     used: set[str] = set(also).union(*map(needs, own))
     return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
+
+
+def _sizes_taken(program: Program, lines: Sequence[str]) -> list[str]:
+    """The free sizes that ``lines`` use, taken from the inputs."""
+    used = set(re.findall(r"\w+", "\n".join(lines)))
+    return [f"{s.name} = {s.tensor}.shape[{s.dim}]" for s in program.sizes if s.name in used]
 
 
 def _binding_lines(

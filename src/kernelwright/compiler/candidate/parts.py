@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from kernelwright.compiler.capture.capture import (
     capture,
     is_same_in_both_modes,
 )
+from kernelwright.compiler.capture.free import Freed, freed
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference
 
@@ -41,6 +42,8 @@ class Part:
     """The names of the tensor inputs in the forward."""
     signature: str
     """The parameters of the forward."""
+    freed: Iterator[Freed] = field(default_factory=lambda: iter(()))
+    """The module captured with other leading sizes, the most free sizes first."""
 
 
 def open_parts(
@@ -65,7 +68,8 @@ def open_parts(
     face, arguments = face_of(task.name, module, captured, text, device_kind)
     counts = _mode_counts(module, inputs, captured)
     face = with_parts(face, module, text, _home(module), mode=counts)
-    return text, [Part("", captured, face, arguments, text.signature)]
+    others = freed(module, inputs, captured)
+    return text, [Part("", captured, face, arguments, text.signature, others)]
 
 
 def _children(

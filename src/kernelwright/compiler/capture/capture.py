@@ -72,7 +72,7 @@ def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
     try:
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet():
             with left_whole():
                 program = torch.export.export(module, tuple(inputs), strict=False)
             program = program.run_decompositions(decompositions())
@@ -115,7 +115,7 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence what torch.export logs and prints about a module that it cannot trace."""
     loggers = [logging.getLogger(name) for name in _TALKERS]
     levels = [logger.level for logger in loggers]

@@ -60,6 +60,8 @@ class Emitted:
     parameter."""
     conditions: tuple[str, ...] = ()
     """Python expressions that must be true for the kernels to be used."""
+    limits: tuple[str, ...] = ()
+    """The same of the program's free sizes: how large they may be."""
 
 
 class Emitter(Protocol):

@@ -13,13 +13,24 @@ from typing import Any
 from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
 from kernelwright.compiler.candidate.naming import renamed
-from kernelwright.compiler.candidate.parts import Part, open_parts
-from kernelwright.compiler.capture.capture import CannotCapture
-from kernelwright.compiler.codegen.base import Emitter, Schedule, Target
+from kernelwright.compiler.candidate.parts import open_parts
+from kernelwright.compiler.capture.capture import CannotCapture, Captured
+from kernelwright.compiler.capture.free import Freed
+from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.flow import Unsupported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.compiler.ir.ir import Program
+from kernelwright.compiler.ir.ir import FreeSize, Program
+from kernelwright.compiler.ir.prepared import prepared_steps
+from kernelwright.compiler.ir.sizes import (
+    Follows,
+    NotFree,
+    fixed,
+    following,
+    names_in,
+    next_prime,
+    with_example,
+)
 from kernelwright.compiler.rewrite import (
     BIASES,
     IMAGES_TOO,
@@ -55,6 +66,8 @@ COMPILE_S = 15.0
 one candidate on an H200."""
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
+WITH_FIXED_SIZES = frozenset({"graph", "compile"})
+"""Choices of a schedule that hold for the captured sizes only."""
 N_FIRST = 4
 """Schedules per program and dialect in the first round; the best are refined later."""
 
@@ -109,6 +122,9 @@ class OpenedTask:
 
     brief: Brief
     _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
+    _free: dict[tuple[str, str], Program | None] = field(default_factory=dict)
+    _freed: list[Freed] = field(default_factory=list)
+    """What was made of the iterator ``Part.freed``."""
 
     def __post_init__(self) -> None:
         reference = open_reference(self.brief.task)
@@ -124,12 +140,70 @@ class OpenedTask:
         """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
+            free = self.free_program(variant, emitter)
+            if free is not None:
+                self._programs[key] = [fixed(replace(free, sizes=()))]
+                return self._programs[key]
             used: set[str] = set()
             self._programs[key] = [
-                renamed(_assembled(part, variant, emitter), part.arguments, used)
+                renamed(_assembled(part.captured, variant, emitter), part.arguments, used)
                 for part in self.parts
             ]
         return self._programs[key]
+
+    def free_program(self, variant: Variant, emitter: Emitter) -> Program | None:
+        """Return the whole module fused by ``variant`` with as many free sizes as it can have, the
+        task's own as their example; None if all are fixed."""
+        key = (variant.name, emitter.dialect)
+        if key not in self._free:
+            found = (self._with_free_sizes(each, variant, emitter) for each in self._all_freed())
+            self._free[key] = next(filter(None, found), None)
+        return self._free[key]
+
+    def _all_freed(self) -> Iterator[Freed]:
+        yield from self._freed
+        for each in self.parts[0].freed:
+            self._freed.append(each)
+            yield each
+
+    def _with_free_sizes(self, freed: Freed, variant: Variant, emitter: Emitter) -> Program | None:
+        arguments = self.parts[0].arguments
+        one, other = (
+            renamed(_assembled(captured, variant, emitter), arguments, set())
+            for captured in (freed.one, freed.other)
+        )
+        try:
+            program = following(one, other, freed.first, freed.second)
+        except Follows:
+            return None
+        if any(map(names_in, prepared_steps(program))):
+            return None  # what is kept for every call cannot hang on one call's sizes
+        tensors = [t.name for t in program.inputs]
+        sizes = {}
+        for place in freed.places:
+            name = tensors[freed.one.inputs.index(freed.one.arguments[place.input])]
+            allowed = freed.ranges[place.size]
+            free = FreeSize(place.size, name, place.dim, allowed.least, allowed.most)
+            sizes.setdefault(place.size, free)
+        return replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
+
+    def emitted(
+        self, variant: Variant, emitter: Emitter, schedule: Schedule
+    ) -> tuple[Program, Emitted]:
+        """Return the program and its text: with free sizes where one text serves all."""
+        free = self.free_program(variant, emitter)
+        if free is not None and not schedule.keys() & WITH_FIXED_SIZES:
+            try:
+                texts = [
+                    emitter.emit(with_example(free, example), schedule, self.target)
+                    for example in _examples(free)
+                ]
+            except NotFree:
+                texts = []
+            if texts and texts[0] == texts[1]:
+                return free, texts[0]
+        program = self.program(variant, emitter)
+        return program, emitter.emit(program, schedule, self.target)
 
     def program(self, variant: Variant, emitter: Emitter) -> Program:
         """Return all parts as one program, the form that emitters take."""
@@ -140,8 +214,7 @@ class OpenedTask:
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
     ) -> Proposal:
         """Return the proposal for one variant, dialect and schedule."""
-        program = self.program(variant, emitter)
-        emitted = emitter.emit(program, schedule, self.target)
+        program, emitted = self.emitted(variant, emitter, schedule)
         (first, *others) = self.parts
         if others or first.path:
             programs = self.programs(variant, emitter)
@@ -160,8 +233,21 @@ class OpenedTask:
         )
 
 
-def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
-    graph, lineage = rewrite(part.captured, variant.rules)
+def _examples(program: Program) -> list[dict[str, int]]:
+    """Two examples of a program's free sizes: primes near the task's own, and smaller ones. Text
+    that holds for both by chance alone would have to take two primes for the same."""
+    examples = []
+    for shrink in (1, 3):
+        example: dict[str, int] = {}
+        for size in program.sizes:
+            shape = next(t.shape for t in program.inputs if t.name == size.tensor)
+            example[size.name] = next_prime(shape[size.dim] // shrink, *example.values())
+        examples.append(example)
+    return examples
+
+
+def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
+    graph, lineage = rewrite(captured, variant.rules)
     return assemble_supported(
         graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
     )

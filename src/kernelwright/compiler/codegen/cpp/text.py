@@ -178,11 +178,12 @@ class Values:
         kind = self.type(op.name)
         return f"const {kind} {self.name[op.name]} = {literal(op.value, op.dtype)};"
 
-    def parameters(self, reads: list[Tensor], writes: list[Tensor]) -> str:
+    def parameters(self, reads: list[Tensor], writes: list[Tensor], sizes: tuple[str, ...]) -> str:
         """Return the parameter list of the kernel's function: tensors it reads, then tensors it
-        writes."""
+        writes, then free sizes."""
         texts = [f"const {MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in reads]
         texts += [f"{MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in writes]
+        texts += [f"const index {name}" for name in sizes]
         return ", ".join(texts)
 
 
