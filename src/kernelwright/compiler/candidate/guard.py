@@ -128,7 +128,7 @@ def form_text(shape: Sequence[int], strides: Sequence[int], dtype: str) -> str:
     return f"{tuple(shape)}, {tuple(strides)}, torch.{dtype}"
 
 
-def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[str]) -> str:
+def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[str] = ()) -> str:
     """The table of the inputs for ``_unfit``, from (name, form): a function of the free sizes."""
     rows = [f'"{each}", {form}' for each, form in forms]
     about = "name, shape, strides and dtype of every input"

@@ -25,7 +25,7 @@ from kernelwright.compiler.candidate.operators import (
 )
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Derived, Emitted
-from kernelwright.compiler.ir.ir import Call, Program, Step, Tensor, contiguous
+from kernelwright.compiler.ir.ir import Call, FreeSize, Program, Step, Tensor, contiguous
 from kernelwright.compiler.ir.prepared import (
     handed_on,
     lasting,
@@ -110,7 +110,11 @@ def methods_text(program: Program, emitted: Emitted, signature: str, face: Face)
     prepare = _prepare_text(program, emitted, face)
     checked = replace(face, conditions=(*face.conditions, *emitted.conditions))
     ways, looks = _ways(program, emitted, face), looks_at_weights(program, face)
-    guard = guard_text(program, emitted.limits, checked, signature, ways, weights=looks)
+    tensors = [tensor.name for tensor in program.inputs]
+    guard = guard_text(
+        checked, signature, tensors, ways,
+        weights=looks, sizes=program.sizes, limits=emitted.limits,
+    )  # fmt: skip
     forward = _forward_text(program, emitted, signature, face)
     return "\n\n".join(filter(None, [prepare, guard, forward]))
 
@@ -178,15 +182,14 @@ def _form(tensor: Tensor) -> str:
 
 
 def guard_text(
-    program: Program, limits: Sequence[str], face: Face, signature: str, ways: tuple[str, str],
-    *, weights: bool,
+    face: Face, signature: str, tensors: Sequence[str], ways: tuple[str, str],
+    *, weights: bool, sizes: Sequence[FreeSize] = (), limits: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The methods that find the launches for a call, and say why there are none.
 
-    ``limits``: conditions of the free sizes; ``ways``: what stands for the launches in a plain
-    call, and in one that is traced; ``weights``: whether forward looks at them.
+    ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
+    whether forward looks at them; ``limits``: conditions of the free sizes.
     """
-    tensors = [tensor.name for tensor in program.inputs]
     conditions = " and ".join(face.conditions)
     is_for_one_mode = "training" in face.described[""][1]
     lines = [
@@ -197,11 +200,12 @@ def guard_text(
             if conditions
             else []
         ),
-        *_size_lines(program, limits),
-        f"_expected = {face.expected}{_called(program)}",
+        *(f"{s.name} = _size({s.tensor}, {s.dim})" for s in sizes),
+        f"_expected = {face.expected}{_called(sizes)}",
         f"kernels = _way({', '.join([*ways, '_expected', *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
+        *_size_lines(sizes, limits),
         "return (",
         f"    _unfit({', '.join(['_expected', *tensors])})",
         *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
@@ -219,20 +223,20 @@ def guard_text(
     return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
 
 
-def _called(program: Program) -> str:
+def _called(sizes: Sequence[FreeSize]) -> str:
     """How the table of inputs is had: it is a function where there are free sizes."""
-    return f"({', '.join(size.name for size in program.sizes)})" if program.sizes else ""
+    return f"({', '.join(size.name for size in sizes)})" if sizes else ""
 
 
-def _size_lines(program: Program, limits: Sequence[str]) -> list[str]:
-    """The lines that take the free sizes from the inputs and look whether kernels serve them."""
-    lines = [f"{s.name} = _size({s.tensor}, {s.dim})" for s in program.sizes]
-    for size in program.sizes:
+def _size_lines(sizes: Sequence[FreeSize], limits: Sequence[str]) -> list[str]:
+    """The lines that look whether kernels serve the free sizes."""
+    lines: list[str] = []
+    for size in sizes:
         lines += [f"if {size.name} < {size.least}:", f'    return "{size.name} is too small"']
         if size.most is not None:
             lines += [f"if {size.name} > {size.most}:", f'    return "{size.name} is too large"']
     for limit in limits:
-        names = [size.name for size in program.sizes if size.name in limit]
+        names = [size.name for size in sizes if size.name in limit]
         known = " and ".join(f"isinstance({name}, int)" for name in names)
         lines += [f"if {known} and not {limit}:", f'    return "it is not so that {limit}"']
     return lines

@@ -9,6 +9,7 @@ symbols leave out.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,7 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
     """
     done: set[tuple[Place, ...]] = set()
     for dims in TRIED:
-        places = _places(inputs, dims)
+        places = places_of(inputs, dims)
         if places and places not in done:
             done.add(places)
             try:
@@ -76,7 +77,7 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
                 continue
 
 
-def _places(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[Place, ...]:
+def places_of(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[Place, ...]:
     """The given dimensions of the first input that has them, and of inputs that share its size."""
     found: list[Place] = []
     for dim in dims:
@@ -106,22 +107,17 @@ def _freed(
     module: nn.Module, inputs: Sequence[Any], captured: Captured, places: tuple[Place, ...]
 ) -> Freed:
     given = {place.size: int(inputs[place.input].shape[place.dim]) for place in places}
-    first, second = given, {}
-    for name, size in first.items():
+    second: dict[str, int] = {}
+    for name, size in given.items():
         second[name] = next_prime(size, *second.values())
-    others = _resized(inputs, places, second)
+    others = resized(inputs, places, second)
     ranges = _ranges(module, others, places)
     other = capture(module, others)
-    try:
-        _same_way(captured, other, first, second)
-        one = captured
-    except Follows:
-        if 1 not in first.values():
-            raise
-        # one row is broadcast, or has no dimension of its own: two larger examples
+    first, one = given, captured
+    if 1 in given.values():  # a loop over one row is none: two larger examples
         first = {name: next_prime(size, *second.values()) for name, size in second.items()}
-        one = capture(module, _resized(inputs, places, first))
-        _same_way(one, other, first, second)
+        one = capture(module, resized(inputs, places, first))
+    _same_way(one, other, first, second)
     for name, found in list(ranges.items()):
         if found.least == 2 and _serves_one(module, inputs, places, name, other, second):
             ranges[name] = Range(1, found.most)
@@ -141,14 +137,14 @@ def _serves_one(
     """Whether the graph with one row is that with many."""
     sizes = {**second, name: 1}
     try:
-        one = capture(module, _resized(inputs, places, sizes))
+        one = capture(module, resized(inputs, places, sizes))
         _same_way(one, other, sizes, second)
     except (CannotCapture, Follows):
         return False
     return True
 
 
-def _resized(inputs: Sequence[Any], places: Sequence[Place], sizes: Mapping[str, int]) -> list[Any]:
+def resized(inputs: Sequence[Any], places: Sequence[Place], sizes: Mapping[str, int]) -> list[Any]:
     """Return blank inputs with other sizes, in the memory formats of those given."""
     changed = list(inputs)
     for place in places:
@@ -180,6 +176,8 @@ def _ranges(module: nn.Module, inputs: Sequence[Any], places: Sequence[Place]) -
         raise
     except Exception as error:  # torch.export raises exceptions of every kind
         raise CannotCapture(f"a size is fixed: {error}"[:300]) from error
+    if not all(map(_is_tensor_or_product, program.graph.nodes)):
+        raise CannotCapture("a size decides what is computed")
     users = program.graph_signature.user_inputs
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     found: dict[str, Range] = {}
@@ -200,6 +198,13 @@ def _ranges(module: nn.Module, inputs: Sequence[Any], places: Sequence[Place]) -
     if not all(_is_range(guard.expr) for guard in size.node.shape_env.guards):
         raise CannotCapture("more hangs on a size than how large it is")
     return found
+
+
+def _is_tensor_or_product(node: fx.Node) -> bool:
+    """Whether a node makes tensors, or a size that is a multiple of the free ones."""
+    if not isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return True
+    return node.target in (torch.ops.aten.sym_size.int, operator.mul)
 
 
 def _by_parameter(module: nn.Module, shapes: tuple[Any, ...]) -> Any:

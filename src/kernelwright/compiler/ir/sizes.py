@@ -11,12 +11,15 @@ decision that hung on the example would show.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 NAMES = ("n_batch", "n_tokens")
 """The names of the free sizes: those of an input's first and second dimension."""
+_MOST_POWER = 2
+"""Highest power of a free size in one integer: a table of all pairs of rows has the second."""
 Structure = TypeVar("Structure")
 
 
@@ -113,6 +116,11 @@ def is_free(size: int) -> bool:
     return isinstance(size, Size)
 
 
+def are_same(one: int, other: int) -> bool:
+    """Whether two integers are equal for all free sizes."""
+    return one == other and str(one) == str(other)
+
+
 def number(size: int) -> int:
     """Return a size where text needs the number itself.
 
@@ -205,15 +213,12 @@ def _with_fields(value: Any, of: Any) -> Any:
 
 
 def _multiple(before: int, after: int, first: Mapping[str, int], second: Mapping[str, int]) -> Size:
-    rest, factors = after, []
-    for name, prime in second.items():
-        while rest and rest % prime == 0:
-            rest //= prime
-            factors.append(name)
-    size = Size.of(rest, factors, first)
-    if not factors or int(size) != before:
-        raise Follows(f"{before} with {dict(first)}, {after} with {dict(second)}")
-    return size
+    for powers in itertools.product(range(_MOST_POWER + 1), repeat=len(second)):
+        factors = [n for n, power in zip(second, powers, strict=True) for _ in range(power)]
+        coefficient, rest = divmod(after, math.prod(second[name] for name in factors))
+        if factors and not rest and coefficient * math.prod(first[n] for n in factors) == before:
+            return Size.of(coefficient, factors, first)
+    raise Follows(f"{before} with {dict(first)}, {after} with {dict(second)}")
 
 
 def with_example(structure: Structure, example: Mapping[str, int]) -> Structure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import warnings
@@ -66,8 +67,6 @@ COMPILE_S = 15.0
 one candidate on an H200."""
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
-WITH_FIXED_SIZES = frozenset({"graph", "compile"})
-"""Choices of a schedule that hold for the captured sizes only."""
 N_FIRST = 4
 """Schedules per program and dialect in the first round; the best are refined later."""
 
@@ -140,9 +139,8 @@ class OpenedTask:
         """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
-            free = self.free_program(variant, emitter)
-            if free is not None:
-                self._programs[key] = [fixed(replace(free, sizes=()))]
+            if (free := self.free_program(variant, emitter)) is not None:
+                self._programs[key] = [free]
                 return self._programs[key]
             used: set[str] = set()
             self._programs[key] = [
@@ -179,30 +177,34 @@ class OpenedTask:
         if any(map(names_in, prepared_steps(program))):
             return None  # what is kept for every call cannot hang on one call's sizes
         tensors = [t.name for t in program.inputs]
-        sizes = {}
+        sizes: dict[str, FreeSize] = {}
         for place in freed.places:
             name = tensors[freed.one.inputs.index(freed.one.arguments[place.input])]
             allowed = freed.ranges[place.size]
             free = FreeSize(place.size, name, place.dim, allowed.least, allowed.most)
             sizes.setdefault(place.size, free)
-        return replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
+        program = replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
+        first = next(_schedules(program, emitter, self.target), {"compile": ""})
+        if "compile" in first or _emitted_free(program, emitter, first, self.target):
+            return program
+        return None
 
     def emitted(
         self, variant: Variant, emitter: Emitter, schedule: Schedule
     ) -> tuple[Program, Emitted]:
-        """Return the program and its text: with free sizes where one text serves all."""
-        free = self.free_program(variant, emitter)
-        if free is not None and not schedule.keys() & WITH_FIXED_SIZES:
-            try:
-                texts = [
-                    emitter.emit(with_example(free, example), schedule, self.target)
-                    for example in _examples(free)
-                ]
-            except NotFree:
-                texts = []
-            if texts and texts[0] == texts[1]:
-                return free, texts[0]
+        """Return the program and its text: with free sizes where one text serves all.
+
+        Raises:
+            Unsupported: the text needs the sizes, and one of them is one: without its loop, the
+                program has other loops than the schedule says.
+        """
         program = self.program(variant, emitter)
+        if program.sizes and "compile" not in schedule:
+            if (emitted := _emitted_free(program, emitter, schedule, self.target)) is not None:
+                return program, emitted
+            if 1 in _given(program).values():
+                raise Unsupported("a size of one that the text needs")
+        program = fixed(replace(program, sizes=()))
         return program, emitter.emit(program, schedule, self.target)
 
     def program(self, variant: Variant, emitter: Emitter) -> Program:
@@ -233,17 +235,40 @@ class OpenedTask:
         )
 
 
+def _schedules(program: Program, emitter: Emitter, target: Target) -> Iterator[Schedule]:
+    """Yield the emitter's schedules for a first round, in numbers."""
+    return map(fixed, emitter.schedules(program, target))
+
+
+def _emitted_free(
+    program: Program, emitter: Emitter, schedule: Schedule, target: Target
+) -> Emitted | None:
+    """Return the text that serves all sizes; None if it hangs on them."""
+    try:
+        one, other = (
+            emitter.emit(with_example(program, example), schedule, target)
+            for example in _examples(program)
+        )
+    except NotFree:
+        return None
+    return one if one == other else None
+
+
+def _given(program: Program) -> dict[str, int]:
+    """The free sizes of the task's own inputs."""
+    shapes = {tensor.name: tensor.shape for tensor in program.inputs}
+    return {size.name: int(shapes[size.tensor][size.dim]) for size in program.sizes}
+
+
 def _examples(program: Program) -> list[dict[str, int]]:
-    """Two examples of a program's free sizes: primes near the task's own, and smaller ones. Text
-    that holds for both by chance alone would have to take two primes for the same."""
-    examples = []
-    for shrink in (1, 3):
-        example: dict[str, int] = {}
-        for size in program.sizes:
-            shape = next(t.shape for t in program.inputs if t.name == size.tensor)
-            example[size.name] = next_prime(shape[size.dim] // shrink, *example.values())
-        examples.append(example)
-    return examples
+    """Two examples of a program's free sizes: primes near the task's own, and a third of those.
+    Neither is so small that it divides the numbers that programs are full of."""
+    given = _given(program)
+    taken: list[int] = []
+    for least, shrink in ((10, 1), (30, 3)):
+        for size in given.values():
+            taken.append(next_prime(max(least, size // shrink), *taken))
+    return [dict(zip(given, taken[at:], strict=False)) for at in (0, len(given))]
 
 
 def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
@@ -325,11 +350,12 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
     is_library = emitter.dialect == "torch" and not opened.parts[0].path
     if not is_library and not any(program.own()):
         return
-    schedules = emitter.schedules(program, opened.target)
+    schedules = _schedules(program, emitter, opened.target)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
-        yield opened.proposal(variant, emitter, schedule)
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(variant, emitter, schedule)
 
 
 def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
@@ -366,8 +392,9 @@ def _neighbours(
         return
     if not {step.name for step in program.own()} <= known.keys():
         return  # the rules have changed since, and the variant now has other steps
-    for schedule in emitter.refine(program, known, opened.target):
-        yield opened.proposal(variant, emitter, schedule, parent.candidate.digest)
+    for schedule in map(fixed, emitter.refine(program, known, opened.target)):
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(variant, emitter, schedule, parent.candidate.digest)
 
 
 def _slowness(exemplar: Exemplar) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kernelwright.compiler.codegen.anonymous import anonymous
-from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
+from kernelwright.compiler.codegen.base import Emitted, Schedule, Target, text_of
 from kernelwright.compiler.codegen.cpp import loader
 from kernelwright.compiler.codegen.cpp.gemm import contraction_text
 from kernelwright.compiler.codegen.cpp.gemm import supports as is_product
@@ -67,7 +67,7 @@ class CppEmitter:
         """Yield the schedules whose text differs from all earlier ones."""
         seen: set[str] = set()
         for schedule in schedules:
-            text = self.emit(program, schedule, target).definitions
+            text = text_of(lambda choice: self.emit(program, choice, target), schedule)
             if text not in seen:
                 seen.add(text)
                 yield schedule

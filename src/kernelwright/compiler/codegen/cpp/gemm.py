@@ -13,7 +13,7 @@ from kernelwright.compiler.codegen.cpp.loop import parameters
 from kernelwright.compiler.codegen.cpp.rows import write_constants
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.codegen.cpp.types import HALVES
-from kernelwright.compiler.ir.axes import in_terms_of, joined
+from kernelwright.compiler.ir.axes import in_terms_of, joined, longer
 from kernelwright.compiler.ir.ir import (
     Axis,
     Const,
@@ -76,7 +76,7 @@ def product_of(step: Contraction) -> Product:
     names: dict[str, str] = {}
     sides = []
     for group in (step.batch, step.m, step.n, step.k):
-        axes, kept = joined((axis for axis in group if axis.size != 1), used)
+        axes, kept = joined(longer(group), used)
         names |= kept
         sides.append(axes)
     batch, m, n, k = sides

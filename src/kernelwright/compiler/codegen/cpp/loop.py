@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kernelwright.compiler.codegen.cpp.nest import Nest, Pass, simplified
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Op, Store, Tensor
-from kernelwright.compiler.ir.sizes import is_free, names_in
+from kernelwright.compiler.ir.sizes import NotFree, is_free, names_in
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ class Loop:
         self.sizes = names_in(kernel)
         self.is_rows = any(axis.name == knobs.vector for axis in self.kernel.inner)
         self.vector = next((axis for axis in axes if axis.name == knobs.vector), None)
+        if knobs.vector and self.vector is None:
+            raise NotFree(f"{knobs.vector} is joined with another axis for some sizes only")
         self.lanes = lane_count(self.vector.size, knobs.lanes) if self.vector else 1
         self.cut: Axis | None = None
         if knobs.parallel == "inner" and self.kernel.inner:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.compiler.codegen.base import Emitted, Schedule
+from kernelwright.compiler.codegen.base import Emitted, Schedule, text_of
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.ir.ir import (
@@ -175,9 +175,9 @@ def distinct(
     schedules: Iterator[Schedule], emit: Callable[[Schedule], Emitted], *known: Schedule
 ) -> Iterator[Schedule]:
     """Yield the schedules whose text differs from that of all earlier and known ones."""
-    seen: set[str] = {repr(emit(schedule)) for schedule in known}
+    seen: set[str] = {text_of(emit, schedule) for schedule in known}
     for schedule in schedules:
-        text = repr(emit(schedule))
+        text = text_of(emit, schedule)
         if text not in seen:
             seen.add(text)
             yield schedule
