@@ -14,7 +14,7 @@ from torch import nn
 from torch.export import Dim
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.compiler.capture.free import places_of, resized
+from kernelwright.compiler.capture.free import leading_dimensions, resized
 from kernelwright.core.task import Task
 from kernelwright.loaders import open_reference
 from kernelwright.suites.composed import FAMILIES, compose
@@ -69,11 +69,11 @@ def test_other_sizes_are_served_rightly_or_missed(seed: int, family: str) -> Non
     fast, module = built(entry.task, found[0])
     inputs = open_reference(entry.task).inputs(0)
     for dim in range(2):
-        for place in places_of(inputs, (dim,))[:1]:
-            n = inputs[place.input].shape[dim]
+        for dimension in leading_dimensions(inputs, (dim,))[:1]:
+            n = inputs[dimension.input].shape[dim]
             for size in {1, 2, 3, n - 1, n, n + 1, 2 * n + 3} - {0}:
-                places = places_of(inputs, (dim,))
-                blank = resized(inputs, places, {place.size: size})
+                dimensions = leading_dimensions(inputs, (dim,))
+                blank = resized(inputs, dimensions, {dimension.size: size})
                 other = [*map(drawn, inputs, blank)]
                 if fast.why_not(*other):
                     continue

@@ -28,7 +28,7 @@ TRIED = (BOTH, (0,), (1,))
 
 
 @dataclass(frozen=True)
-class Place:
+class FreeDimension:
     """A dimension of a tensor input that has a free size."""
 
     size: str
@@ -50,7 +50,7 @@ class Range:
 class Freed:
     """A module captured with two examples of its free sizes; those of ``second`` are primes."""
 
-    places: tuple[Place, ...]
+    dimensions: tuple[FreeDimension, ...]
     given: Mapping[str, int]
     """The sizes of the inputs that were given."""
     ranges: Mapping[str, Range]
@@ -66,20 +66,22 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
 
     ``captured`` is what ``capture(module, inputs)`` gave.
     """
-    done: set[tuple[Place, ...]] = set()
+    if {*NAMES} & {*inspect.signature(module.forward).parameters}:
+        return  # the forward means something else by these names
+    done: set[tuple[FreeDimension, ...]] = set()
     for dims in TRIED:
-        places = places_of(inputs, dims)
-        if places and places not in done:
-            done.add(places)
+        dimensions = leading_dimensions(inputs, dims)
+        if dimensions and dimensions not in done:
+            done.add(dimensions)
             try:
-                yield _freed(module, inputs, captured, places)
+                yield _freed(module, inputs, captured, dimensions)
             except (CannotCapture, Follows):
                 continue
 
 
-def places_of(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[Place, ...]:
+def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[FreeDimension, ...]:
     """The given dimensions of the first input that has them, and of inputs that share its size."""
-    found: list[Place] = []
+    found: list[FreeDimension] = []
     for dim in dims:
         having = [
             number
@@ -89,7 +91,7 @@ def places_of(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[Place, ...]:
         if not having:
             return ()
         size = inputs[having[0]].shape[dim]
-        found += [Place(NAMES[dim], n, dim) for n in having if inputs[n].shape[dim] == size]
+        found += [FreeDimension(NAMES[dim], n, dim) for n in having if inputs[n].shape[dim] == size]
     return tuple(found)
 
 
@@ -104,26 +106,29 @@ def _may_be_free(tensor: torch.Tensor, dim: int) -> bool:
 
 
 def _freed(
-    module: nn.Module, inputs: Sequence[Any], captured: Captured, places: tuple[Place, ...]
+    module: nn.Module,
+    inputs: Sequence[Any],
+    captured: Captured,
+    dimensions: tuple[FreeDimension, ...],
 ) -> Freed:
-    given = {place.size: int(inputs[place.input].shape[place.dim]) for place in places}
+    given = {each.size: int(inputs[each.input].shape[each.dim]) for each in dimensions}
     second: dict[str, int] = {}
     for name, size in given.items():
         second[name] = next_prime(size, *second.values())
-    others = resized(inputs, places, second)
-    ranges = _ranges(module, others, places)
+    others = resized(inputs, dimensions, second)
+    ranges = _ranges(module, others, dimensions)
     other = capture(module, others)
     first, one = given, captured
     if 1 in given.values():  # a loop over one row is none: two larger examples
         first = {name: next_prime(size, *second.values()) for name, size in second.items()}
-        one = capture(module, resized(inputs, places, first))
+        one = capture(module, resized(inputs, dimensions, first))
     _same_way(one, other, first, second)
     for name, found in list(ranges.items()):
-        if found.least == 2 and _serves_one(module, inputs, places, name, other, second):
+        if found.least == 2 and _serves_one(module, inputs, dimensions, name, other, second):
             ranges[name] = Range(1, found.most)
     if any(not _within(size, ranges[name]) for name, size in given.items()):
         raise Follows("the sizes given go another way than larger ones")
-    return Freed(places, given, ranges, one, other, first, second)
+    return Freed(dimensions, given, ranges, one, other, first, second)
 
 
 def _within(size: int, allowed: Range) -> bool:
@@ -131,41 +136,45 @@ def _within(size: int, allowed: Range) -> bool:
 
 
 def _serves_one(
-    module: nn.Module, inputs: Sequence[Any], places: tuple[Place, ...], name: str,
+    module: nn.Module, inputs: Sequence[Any], dimensions: tuple[FreeDimension, ...], name: str,
     other: Captured, second: Mapping[str, int],
 ) -> bool:  # fmt: skip
     """Whether the graph with one row is that with many."""
     sizes = {**second, name: 1}
     try:
-        one = capture(module, resized(inputs, places, sizes))
+        one = capture(module, resized(inputs, dimensions, sizes))
         _same_way(one, other, sizes, second)
     except (CannotCapture, Follows):
         return False
     return True
 
 
-def resized(inputs: Sequence[Any], places: Sequence[Place], sizes: Mapping[str, int]) -> list[Any]:
+def resized(
+    inputs: Sequence[Any], dimensions: Sequence[FreeDimension], sizes: Mapping[str, int]
+) -> list[Any]:
     """Return blank inputs with other sizes, in the memory formats of those given."""
     changed = list(inputs)
-    for place in places:
-        tensor = changed[place.input]
+    for dimension in dimensions:
+        tensor = changed[dimension.input]
         shape = list(tensor.shape)
-        shape[place.dim] = sizes[place.size]
+        shape[dimension.dim] = sizes[dimension.size]
         order = sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d))
         blank = torch.empty([shape[d] for d in order], dtype=tensor.dtype)
-        changed[place.input] = blank.permute([order.index(d) for d in range(len(order))])
+        changed[dimension.input] = blank.permute([order.index(d) for d in range(len(order))])
     return changed
 
 
-def _ranges(module: nn.Module, inputs: Sequence[Any], places: Sequence[Place]) -> dict[str, Range]:
+def _ranges(
+    module: nn.Module, inputs: Sequence[Any], dimensions: Sequence[FreeDimension]
+) -> dict[str, Range]:
     """The sizes for which the forward goes the way that it goes for ``inputs``.
 
     Raises:
         CannotCapture: a size must be what it is, or more hangs on it than a range can say.
     """
     free: dict[int, dict[int, Any]] = {}
-    for place in places:
-        free.setdefault(place.input, {})[place.dim] = Dim.DYNAMIC
+    for dimension in dimensions:
+        free.setdefault(dimension.input, {})[dimension.dim] = Dim.DYNAMIC
     shapes = tuple(free.get(number) for number in range(len(inputs)))
     try:
         with torch.no_grad(), quiet(), left_whole():
@@ -182,17 +191,17 @@ def _ranges(module: nn.Module, inputs: Sequence[Any], places: Sequence[Place]) -
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     found: dict[str, Range] = {}
     symbols: dict[Any, str] = {}
-    for place in places:
-        name = users[place.input]
-        size = nodes[str(name)].meta["val"].shape[place.dim]
+    for dimension in dimensions:
+        name = users[dimension.input]
+        size = nodes[str(name)].meta["val"].shape[dimension.dim]
         if isinstance(size, int) or not size.node.expr.is_Symbol:
-            raise CannotCapture(f"{place.size} is fixed")
+            raise CannotCapture(f"{dimension.size} is fixed")
         symbol = size.node.expr
-        if symbols.setdefault(symbol, place.size) != place.size:
-            raise CannotCapture(f"{place.size} is {symbols[symbol]}")
+        if symbols.setdefault(symbol, dimension.size) != dimension.size:
+            raise CannotCapture(f"{dimension.size} is {symbols[symbol]}")
         allowed = program.range_constraints[symbol]
         most = int(allowed.upper) if allowed.upper.is_Integer else None
-        found[place.size] = Range(max(int(allowed.lower), 1), most)
+        found[dimension.size] = Range(max(int(allowed.lower), 1), most)
     if len(symbols) != len(found):
         raise CannotCapture("inputs whose sizes may differ")
     if not all(_is_range(guard.expr) for guard in size.node.shape_env.guards):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -65,6 +66,9 @@ SEED = 0
 COMPILE_S = 15.0
 """Smallest budget in seconds for candidates that torch.compile tunes, which takes 10 to 50 s for
 one candidate on an H200."""
+SHARE_OPENING = 0.25
+"""Largest share of the budget that opening a task may take for its sizes to be freed as well, which
+takes about as long again."""
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 N_FIRST = 4
@@ -126,10 +130,13 @@ class OpenedTask:
     """What was made of the iterator ``Part.freed``."""
 
     def __post_init__(self) -> None:
+        begin = time.monotonic()
         reference = open_reference(self.brief.task)
         module = reference.build(SEED)
         kind = self.brief.device.torch_name.partition(":")[0]
         self.text, self.parts = open_parts(self.brief.task, module, reference, kind)
+        if time.monotonic() - begin > SHARE_OPENING * self.brief.budget_s:
+            self.parts[0] = replace(self.parts[0], freed=iter(()))
 
     @property
     def target(self) -> Target:
@@ -178,11 +185,11 @@ class OpenedTask:
             return None  # what is kept for every call cannot hang on one call's sizes
         tensors = [t.name for t in program.inputs]
         sizes: dict[str, FreeSize] = {}
-        for place in freed.places:
-            name = tensors[freed.one.inputs.index(freed.one.arguments[place.input])]
-            allowed = freed.ranges[place.size]
-            free = FreeSize(place.size, name, place.dim, allowed.least, allowed.most)
-            sizes.setdefault(place.size, free)
+        for dimension in freed.dimensions:
+            name = tensors[freed.one.inputs.index(freed.one.arguments[dimension.input])]
+            allowed = freed.ranges[dimension.size]
+            free = FreeSize(dimension.size, name, dimension.dim, allowed.least, allowed.most)
+            sizes.setdefault(dimension.size, free)
         program = replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
         first = next(_schedules(program, emitter, self.target), {"compile": ""})
         if "compile" in first or _emitted_free(program, emitter, first, self.target):

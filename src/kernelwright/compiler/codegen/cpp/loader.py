@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 IMPORTS = (
-    "import ctypes", "import hashlib", "import mmap", "import os", "import platform",
+    "import ctypes", "import hashlib", "import math", "import mmap", "import os", "import platform",
     "import subprocess", "import sys", "import tempfile", "import threading", "import torch",
 )  # fmt: skip
 
@@ -94,9 +94,9 @@ def _empty(shape, strides, dtype):
 
     Fresh memory costs a page fault for every 4 kB of it, which is more than most kernels take.
     """
-    size = dtype.itemsize * (1 + sum((n - 1) * stride for n, stride in zip(shape, strides)))
-    if size < LEAST_KEPT:
+    if dtype.itemsize * math.prod(shape) < LEAST_KEPT:
         return torch.empty_strided(shape, strides, dtype=dtype)
+    size = dtype.itemsize * (1 + sum((n - 1) * stride for n, stride in zip(shape, strides)))
     size = 1 << (size - 1).bit_length()  # pages beyond are never touched
     with _keeping:
         kept = _kept.setdefault(size, [])

@@ -190,11 +190,15 @@ def _range(loop: Loop, axis: Axis, step: int = 1) -> tuple[str, str]:
 
 def _quotient(size: int, by: int) -> int | str:
     """Return ``size / by`` in C++, rounded down."""
+    if by == 1:
+        return size
     return f"({size} / {by})" if is_free(size) else size // by
 
 
 def whole_blocks(size: int, n: int) -> int | str:
     """Return the number of elements in whole blocks of ``n``."""
+    if n == 1:
+        return size
     return f"({size} / {n} * {n})" if is_free(size) else size // n * n
 
 

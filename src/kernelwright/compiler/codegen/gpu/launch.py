@@ -21,6 +21,7 @@ from kernelwright.compiler.ir.ir import (
     contiguous,
 )
 from kernelwright.compiler.ir.prepared import overwritten
+from kernelwright.compiler.ir.sizes import number
 
 Own = Kernel | Contraction | Recurrence | Attention
 
@@ -93,6 +94,9 @@ def assemble(
     computation on different tensors (the layers of a network) share one kernel, which is compiled
     once.
     """
+    for tensor in program.inputs:
+        for size in tensor.shape:
+            number(size)
     parts = Parts()
     existing, changing = _made_before(program), overwritten(program)
     known: dict[Launched, str] = {}
