@@ -132,6 +132,17 @@ def number(size: int) -> int:
     return size
 
 
+def fixed_only(structure: Structure) -> Structure:
+    """Return ``structure``, which text needs without free sizes.
+
+    Raises:
+        NotFree: it has some.
+    """
+    if names := names_in(structure):
+        raise NotFree(" and ".join(names))
+    return structure
+
+
 def names_in(structure: Any) -> tuple[str, ...]:
     """Return the names of the free sizes that a structure follows, in order."""
     found: set[str] = set()

@@ -21,7 +21,7 @@ from kernelwright.compiler.ir.ir import (
     contiguous,
 )
 from kernelwright.compiler.ir.prepared import overwritten
-from kernelwright.compiler.ir.sizes import number
+from kernelwright.compiler.ir.sizes import NAMES, NotFree
 
 Own = Kernel | Contraction | Recurrence | Attention
 
@@ -94,9 +94,6 @@ def assemble(
     computation on different tensors (the layers of a network) share one kernel, which is compiled
     once.
     """
-    for tensor in program.inputs:
-        for size in tensor.shape:
-            number(size)
     parts = Parts()
     existing, changing = _made_before(program), overwritten(program)
     known: dict[Launched, str] = {}
@@ -115,6 +112,9 @@ def assemble(
             launch = parts.share(launched, step.name, changing)
             lines.extend(launch.replace(own, known[kind]).split("\n"))
         parts.launches[step.name] = "\n".join(lines)
+    for part in parts.derived:
+        if any(name in part.text for name in NAMES):
+            raise NotFree(f"{part.name} is made anew for every size")
     return parts
 
 

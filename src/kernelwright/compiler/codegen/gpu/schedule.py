@@ -23,10 +23,13 @@ from kernelwright.compiler.ir.ir import (
     Recurrence,
     Scan,
 )
+from kernelwright.compiler.ir.sizes import free_reaches
 from kernelwright.compiler.ir.steps import references
 
 Knobs = Mapping[str, Any]
 
+INT_LIMIT = 2**31 - 2**20
+"""Index from which 64 bits are used: a tile may reach past the end before its mask is applied."""
 N_PROCESSORS = 132
 """Streaming multiprocessors of an H100 SXM or H200 (NVIDIA H100 datasheet)."""
 N_WANTED = 4 * N_PROCESSORS
@@ -95,13 +98,20 @@ def nest(kernel: Kernel) -> Nest:
 
 def needs_int64(step: Kernel | Contraction) -> bool:
     """Return whether an index can exceed 2^31."""
-    limit = 2**31 - 2**20  # a tile may reach past the end before its mask is applied
     points = max(size_of(step.outer), size_of(step.inner)) if isinstance(step, Kernel) else 0
     extents = [
         1 + sum((n - 1) * abs(s) for n, s in zip(t.shape, t.strides, strict=True))
         for t in (*step.reads, *step.writes)
     ]
-    return max([points, *extents]) >= limit
+    return max([points, *extents]) >= INT_LIMIT
+
+
+def limits_of(program: Program) -> tuple[str, ...]:
+    """Return the conditions of a program's free sizes under which 32 bits hold its indices."""
+    own = [step for step in program.own() if not isinstance(step, Recurrence)]
+    short = [step for step in own if isinstance(step, Attention) or not needs_int64(step)]
+    tensors = [tensor for step in short for tensor in (*step.reads, *step.writes)]
+    return tuple(f"{reach} < {INT_LIMIT}" for reach in free_reaches(tensors))
 
 
 def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
