@@ -121,6 +121,13 @@ def are_same(one: int, other: int) -> bool:
     return one == other and str(one) == str(other)
 
 
+def smaller(one: int, other: int) -> int:
+    """Return the smaller of two integers, in text for Python too."""
+    if not (is_free(one) or is_free(other)):
+        return min(one, other)
+    return Size(min(int(one), int(other)), f"min({one}, {other})")
+
+
 def number(size: int) -> int:
     """Return a size where text needs the number itself.
 
