@@ -15,24 +15,30 @@ from kernelwright.compiler.candidate.unchanged import (
     Described,
     description_of,
     kept_by,
+    missed,
 )
 from kernelwright.core.errors import TaskError
 
 Form = tuple[Hashable, ...]
 """The form of an input. For a tensor: dtype, shape, and strides of the axes longer than 1. For a
 list, tuple or dict: the type and the forms of the items. For any other value: type and value."""
-Key = tuple[str, tuple[Form, ...]]
-"""The kind of device and the form of every input."""
+Key = tuple[str, tuple[Form, ...], tuple[bool, ...]]
+"""The kind of device, the form of every input, and the modes of the module's parts; no modes for a
+kernel that serves all of them."""
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class ByShape:
     """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
-    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
-    mode (train or eval) in which the module is constructed, without gradients and outside
-    ``torch.autocast``, and for a module with these parts, hooks and attributes. Anything else goes
+    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in one
+    mode (train or eval) or for both, without gradients and outside ``torch.autocast``, and for a
+    module with these parts, hooks and attributes. Anything else goes
     to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
-    gradients, and one that the kernel itself sends to its reference. ``why_not`` says the reason.
+    gradients, and one that the kernel itself sends to its reference. Such a miss is counted, and
+    told as the module's ``on_miss`` says; ``why_not`` gives the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.
@@ -44,12 +50,16 @@ class ByShape:
     def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
         self.module = module
         self.own = module.forward
-        self.kernels = dict(kernels)
+        self.__signature__ = inspect.signature(self.own)
+        parameters = self.__signature__.parameters.values()
+        self._defaults = [_form(p.default) for p in parameters if p.kind in _POSITIONAL]
+        self.kernels = {
+            (device, self._without_defaults(forms), modes): kernel
+            for (device, forms, modes), kernel in kernels.items()
+        }
         home = type(module).__module__
         self._described = Described(description_of(module, home), home)
-        self._judged_modes = _modes(module)
         self._shared_for: object = None
-        self.__signature__ = inspect.signature(self.own)
         for kernel in self.kernels.values():
             _share_weights(module, kernel)
             kernel._reference_forward = self.own  # type: ignore[assignment]
@@ -63,6 +73,7 @@ class ByShape:
         given = self._by_position(inputs, named)
         kernel = self._found(given)
         if isinstance(kernel, str):
+            missed(self.module, kernel)
             return self.own(*inputs, **named)
         with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
             return kernel(*given)
@@ -82,45 +93,63 @@ class ByShape:
             asked = getattr(kernel, "why_not", None)
             return asked(*given) if asked else ""
 
-    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The inputs in the order in which kernels were judged; empty where they cannot be."""
+    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...] | str:
+        """The inputs in the order in which kernels were judged, or why they cannot be."""
         if not named:
             return inputs
         try:
             bound = self.__signature__.bind(*inputs, **named)
         except TypeError:
-            return ()  # the module's own forward raises it
+            return "the inputs do not fit the forward"  # which raises it
         if bound.kwargs:  # one between was left out, or it has no position
             bound.apply_defaults()
-        defaults = self.__signature__.parameters
-        if any(value is not defaults[name].default for name, value in bound.kwargs.items()):
-            return ()
+        parameters = self.__signature__.parameters
+        for name, value in bound.kwargs.items():
+            if name not in parameters or value is not parameters[name].default:
+                return f"no kernel was judged with {name} by name"
         return bound.args
 
-    def _found(self, inputs: tuple[Any, ...]) -> nn.Module | str:
+    def _found(self, inputs: tuple[Any, ...] | str) -> nn.Module | str:
         """The kernel for inputs in order, or why there is none."""
+        if isinstance(inputs, str):
+            return inputs
         tensors = list(_tensors(inputs))
         wants_gradient = torch.is_grad_enabled() and any(
             t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
         )
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient:
-            return "gradients are wanted of inputs or weights"
+            return "gradients are wanted, and kernels give none; call it under torch.no_grad()"
         if len(devices) != 1:
             return f"the inputs are on {len(devices)} kinds of device"
         device = devices.pop()
         if torch.is_autocast_enabled(device):
-            return "autocast is on"
+            return "autocast is on; turn it off, and give inputs of the dtypes that were judged"
         if not all(type(size) is int for tensor in tensors for size in tensor.shape):
             return "the sizes of an input are symbols"
-        kernel = self.kernels.get((device, forms_of(inputs)))
+        forms = self._without_defaults(forms_of(inputs))
+        kernel = self.kernels.get((device, forms, ()))
+        kernel = kernel or self.kernels.get((device, forms, modes_of(self.module)))
         if kernel is None:
-            return "no kernel was judged on such inputs"
-        if not getattr(kernel, "any_mode", False) and _modes(self.module) != self._judged_modes:
-            return "the module is in another mode than the kernel was judged in"
+            return self._why_none(device, forms)
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._described.why_changed(self.module) or self._following(kernel)
+
+    def _without_defaults(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+        """The forms without the last ones that are the parameters' defaults."""
+        n = len(forms)
+        while 0 < n <= len(self._defaults) and forms[n - 1] == self._defaults[n - 1]:
+            n -= 1
+        return forms[:n]
+
+    def _why_none(self, device: str, forms: tuple[Form, ...]) -> str:
+        if any(key[:2] == (device, forms) for key in self.kernels):
+            return (
+                "the module is in another mode than the kernel was judged in; call .train() or "
+                ".eval(), or search in this mode"
+            )
+        return "no kernel was judged on such inputs; search with them, and build both results"
 
     def _following(self, kernel: nn.Module) -> nn.Module | str:
         """The kernel, with the weights of parts that were put in place of others."""
@@ -147,8 +176,19 @@ class ByShape:
         return True
 
 
-def _modes(module: nn.Module) -> list[bool]:
-    return [part.training for part in module.modules()]
+def serve(module: nn.Module, kernels: Mapping[Key, nn.Module], on_miss: str) -> None:
+    """Give a module a forward that calls the kernels with its weights.
+
+    Raises:
+        TaskError: as ``ByShape``.
+    """
+    forward = ByShape(module, kernels)
+    vars(module).update(forward=forward, why_not=forward.why_not, on_miss=on_miss)
+
+
+def modes_of(module: nn.Module) -> tuple[bool, ...]:
+    """Whether each part of the module is in training mode."""
+    return tuple(part.training for part in module.modules())
 
 
 def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
@@ -174,7 +214,7 @@ def _form(value: Any) -> Form:
     if isinstance(value, torch.Tensor):
         return str(value.dtype).removeprefix("torch."), tuple(value.shape), _strides(value)
     if isinstance(value, dict):
-        return "dict", *((key, _form(held)) for key, held in value.items())
+        return "dict", *((key, _form(value[key])) for key in sorted(value, key=str))
     if isinstance(value, (list, tuple)):
         return type(value).__name__, *map(_form, value)
     # A kernel may have this value compiled in. An unhashable value never matches.

@@ -61,7 +61,11 @@ class Result:
     error: KernelwrightError | None = None
     """The reason why the task could not be searched; only in the results of a suite."""
     reasons: tuple[str, ...] = ()
-    """The reasons why proposers had nothing to propose."""
+    """The reasons why proposers had nothing to propose, and what would help."""
+    device: str = ""
+    """The device that was searched for."""
+    other: Result | None = None
+    """The result of the same module in training mode, where both modes were searched."""
 
     def __repr__(self) -> str:
         """Summarise the result in one line."""
@@ -69,6 +73,8 @@ class Result:
             said = self.error.what
         elif self.evaluation is None:
             said = f"nothing beats {self.strongest or 'the library'}"
+            if self.reasons and not self.evaluated:
+                said += f": {'; '.join(self.reasons)}"
         else:
             found = self.evaluation
             parts = [found.status.value, *found.kinds]
@@ -76,6 +82,12 @@ class Result:
                 parts.append(f"{found.speedup} × {found.timing.strongest}")
             said = f"{', '.join(parts)}, on {found.environment.device}"
         return f"<Result {self.task.name}: {said}>"
+
+    @property
+    def mode(self) -> str:
+        """The only mode that the kernels of ``best`` serve, 'eval' or 'train'; empty if they serve
+        both, or if nothing is known of it."""
+        return str(self.best.schedule.get("mode", "")) if self.best else ""
 
     @property
     def counts(self) -> dict[str, int]:

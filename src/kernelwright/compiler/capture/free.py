@@ -16,10 +16,17 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.export import Dim
+from torch.export import Dim, ShapesCollection
 
-from kernelwright.compiler.capture.capture import CannotCapture, Captured, capture, quiet
+from kernelwright.compiler.capture.capture import (
+    CannotCapture,
+    Captured,
+    capture,
+    plain_forward,
+    quiet,
+)
 from kernelwright.compiler.capture.recurrent import left_whole
+from kernelwright.compiler.capture.structures import described, made, mapped
 from kernelwright.compiler.ir.sizes import NAMES, Follows, following, next_prime
 
 BOTH = tuple(range(len(NAMES)))
@@ -34,7 +41,7 @@ class FreeDimension:
     size: str
     """One of NAMES."""
     input: int
-    """The input's position among the forward's arguments."""
+    """The input's position among the forward's tensors."""
     dim: int
 
 
@@ -82,16 +89,15 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
 def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[FreeDimension, ...]:
     """The given dimensions of the first input that has them, and of inputs that share its size."""
     found: list[FreeDimension] = []
+    tensors = tensors_in(inputs)
     for dim in dims:
-        having = [
-            number
-            for number, value in enumerate(inputs)
-            if isinstance(value, torch.Tensor) and _may_be_free(value, dim)
-        ]
+        having = [number for number, value in enumerate(tensors) if _may_be_free(value, dim)]
         if not having:
             return ()
-        size = inputs[having[0]].shape[dim]
-        found += [FreeDimension(NAMES[dim], n, dim) for n in having if inputs[n].shape[dim] == size]
+        size = tensors[having[0]].shape[dim]
+        found += [
+            FreeDimension(NAMES[dim], n, dim) for n in having if tensors[n].shape[dim] == size
+        ]
     return tuple(found)
 
 
@@ -111,7 +117,8 @@ def _freed(
     captured: Captured,
     dimensions: tuple[FreeDimension, ...],
 ) -> Freed:
-    given = {each.size: int(inputs[each.input].shape[each.dim]) for each in dimensions}
+    tensors = tensors_in(inputs)
+    given = {each.size: int(tensors[each.input].shape[each.dim]) for each in dimensions}
     second: dict[str, int] = {}
     for name, size in given.items():
         second[name] = next_prime(size, *second.values())
@@ -153,7 +160,7 @@ def resized(
     inputs: Sequence[Any], dimensions: Sequence[FreeDimension], sizes: Mapping[str, int]
 ) -> list[Any]:
     """Return blank inputs with other sizes, in the memory formats of those given."""
-    changed = list(inputs)
+    changed = dict(enumerate(tensors_in(inputs)))
     for dimension in dimensions:
         tensor = changed[dimension.input]
         shape = list(tensor.shape)
@@ -161,7 +168,22 @@ def resized(
         order = sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d))
         blank = torch.empty([shape[d] for d in order], dtype=tensor.dtype)
         changed[dimension.input] = blank.permute([order.index(d) for d in range(len(order))])
-    return changed
+    waiting = iter(changed.values())
+    return [
+        made(mapped(lambda value: next(waiting) if _is_tensor(value) else value, each))
+        for each in map(described, inputs)
+    ]
+
+
+def tensors_in(inputs: Sequence[Any]) -> list[torch.Tensor]:
+    """The tensors of a forward's arguments, in order."""
+    found: list[torch.Tensor] = []
+    mapped(lambda value: found.append(value) if _is_tensor(value) else None, described([*inputs]))
+    return found
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 def _ranges(
@@ -175,25 +197,25 @@ def _ranges(
     free: dict[int, dict[int, Any]] = {}
     for dimension in dimensions:
         free.setdefault(dimension.input, {})[dimension.dim] = Dim.DYNAMIC
-    shapes = tuple(free.get(number) for number in range(len(inputs)))
+    tensors, shapes = tensors_in(inputs), ShapesCollection()
+    for number, dims in free.items():
+        shapes[tensors[number]] = dims
+    given = described(tuple(inputs))
     try:
-        with torch.no_grad(), quiet(), left_whole():
-            program = torch.export.export(
-                module, tuple(inputs), strict=False, dynamic_shapes=_by_parameter(module, shapes)
-            )
+        with torch.no_grad(), quiet(), left_whole(), plain_forward(module):
+            program = torch.export.export(module, given, strict=False, dynamic_shapes=shapes)
     except (MemoryError, KeyboardInterrupt):
         raise
     except Exception as error:  # torch.export raises exceptions of every kind
         raise CannotCapture(f"a size is fixed: {error}"[:300]) from error
     if not all(map(_is_tensor_or_product, program.graph.nodes)):
         raise CannotCapture("a size decides what is computed")
-    users = program.graph_signature.user_inputs
-    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    users = {str(name) for name in program.graph_signature.user_inputs}
+    values = [n for n in program.graph.nodes if n.name in users and _is_tensor(n.meta.get("val"))]
     found: dict[str, Range] = {}
     symbols: dict[Any, str] = {}
     for dimension in dimensions:
-        name = users[dimension.input]
-        size = nodes[str(name)].meta["val"].shape[dimension.dim]
+        size = values[dimension.input].meta["val"].shape[dimension.dim]
         if isinstance(size, int) or not size.node.expr.is_Symbol:
             raise CannotCapture(f"{dimension.size} is fixed")
         symbol = size.node.expr
@@ -214,15 +236,6 @@ def _is_tensor_or_product(node: fx.Node) -> bool:
     if not isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return True
     return node.target in (torch.ops.aten.sym_size.int, operator.mul)
-
-
-def _by_parameter(module: nn.Module, shapes: tuple[Any, ...]) -> Any:
-    """``shapes`` as torch.export takes them: those of ``*inputs`` are one tuple."""
-    kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL not in kinds:
-        return shapes
-    n_named = kinds.index(inspect.Parameter.VAR_POSITIONAL)
-    return (*shapes[:n_named], shapes[n_named:])
 
 
 def _is_range(condition: Any) -> bool:

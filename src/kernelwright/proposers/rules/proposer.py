@@ -7,15 +7,15 @@ import importlib
 import itertools
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
 from kernelwright.compiler.candidate.naming import renamed
-from kernelwright.compiler.candidate.parts import open_parts
+from kernelwright.compiler.candidate.parts import Part, open_parts
+from kernelwright.compiler.candidate.training import TrainedModule, open_trained, write_trained
 from kernelwright.compiler.capture.capture import CannotCapture, Captured
 from kernelwright.compiler.capture.free import Freed
 from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
@@ -47,6 +47,8 @@ from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.training_step import CANDIDATE
+from kernelwright.proposers.emitted import EMITTER_VERSION, MARK, is_outdated
 from kernelwright.proposers.rules.order import (
     convolutions,
     in_order,
@@ -85,6 +87,8 @@ class Variant:
     """Whether matrix products and convolutions are own code if the dialect supports it."""
     rules: tuple[Rule, ...] = RULES
     """The rules that rewrite the graph before it is fused."""
+    partition: str = "recompute"
+    """How a training step is cut in two; of no account elsewhere."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
@@ -115,6 +119,15 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     )
 
 
+def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
+    """Return the same for training steps: no layouts of images, and two ways to cut in two."""
+    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
+    ways = variants(device_kind)
+    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
+    saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
+    return (first, saving, *others)
+
+
 @dataclass
 class OpenedTask:
     """The captured parts of a brief's task, and the programs made from them.
@@ -125,22 +138,49 @@ class OpenedTask:
 
     brief: Brief
     _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
+    _trained: dict[str, TrainedModule] = field(default_factory=dict)
+    """The module of a training step, by the way in which it is cut."""
     _free: dict[tuple[str, str], Program | None] = field(default_factory=dict)
     _freed: list[Freed] = field(default_factory=list)
     """What was made of the iterator ``Part.freed``."""
 
     def __post_init__(self) -> None:
         begin = time.monotonic()
-        reference = open_reference(self.brief.task)
-        module = reference.build(SEED)
-        kind = self.brief.device.torch_name.partition(":")[0]
-        self.text, self.parts = open_parts(self.brief.task, module, reference, kind)
-        if time.monotonic() - begin > SHARE_OPENING * self.brief.budget_s:
+        kind = self.brief.device.kind
+        self.reference = open_reference(self.brief.task)
+        self.module = self.reference.build(SEED)
+        self.trains = self.module.training
+        if self.brief.task.step_of:
+            self.variants = variants_for_training(kind)
+            self.parts = [*self.trained(self.variants[0]).parts]
+        else:
+            self.variants = variants(kind)
+            self.text, self.parts = open_parts(
+                self.brief.task, self.module, self.reference, self.torch_kind
+            )
+        if time.monotonic() - begin > SHARE_OPENING * self.brief.budget_s and self.parts:
             self.parts[0] = replace(self.parts[0], freed=iter(()))
+
+    @property
+    def torch_kind(self) -> str:
+        return self.brief.device.torch_name.partition(":")[0]
+
+    def trained(self, variant: Variant) -> TrainedModule:
+        """Return the module of a training step, cut as ``variant`` says."""
+        way = variant.partition
+        if way not in self._trained:
+            self._trained[way] = open_trained(
+                self.brief.task, self.module, self.reference, self.torch_kind, way
+            )
+        return self._trained[way]
 
     @property
     def target(self) -> Target:
         return Target(str(self.brief.device), self.brief.threads)
+
+    def parts_of(self, variant: Variant) -> Sequence[Part]:
+        """Return the parts as ``variant`` has them."""
+        return self.trained(variant).parts if self.brief.task.step_of else self.parts
 
     def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
         """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
@@ -152,7 +192,7 @@ class OpenedTask:
             used: set[str] = set()
             self._programs[key] = [
                 renamed(_assembled(part.captured, variant, emitter), part.arguments, used)
-                for part in self.parts
+                for part in self.parts_of(variant)
             ]
         return self._programs[key]
 
@@ -186,7 +226,7 @@ class OpenedTask:
         tensors = [t.name for t in program.inputs]
         sizes: dict[str, FreeSize] = {}
         for dimension in freed.dimensions:
-            name = tensors[freed.one.inputs.index(freed.one.arguments[dimension.input])]
+            name = tensors[dimension.input]
             allowed = freed.ranges[dimension.size]
             free = FreeSize(dimension.size, name, dimension.dim, allowed.least, allowed.most)
             sizes.setdefault(dimension.size, free)
@@ -225,21 +265,30 @@ class OpenedTask:
         """Return the proposal for one variant, dialect and schedule."""
         program, emitted = self.emitted(variant, emitter, schedule)
         (first, *others) = self.parts
-        if others or first.path:
-            programs = self.programs(variant, emitter)
-            entry = self.brief.task.entry
-            text = write_multi_part(self.parts, programs, emitted, self.text, entry)
+        programs = self.programs(variant, emitter)
+        entry = "ModelNew"
+        if self.brief.task.step_of:
+            text, entry = write_trained(self.trained(variant), programs, emitted), CANDIDATE
+        elif others or first.path:
+            around = self.brief.task.entry
+            text = write_multi_part(self.parts, programs, emitted, self.text, around)
         else:
             face = replace(first.face, compiled=schedule.get("compile", ""))
             text = write(program, emitted, self.text, face)
         return Proposal(
-            candidate=Candidate(text, emitter.dialect),
+            candidate=Candidate(text, emitter.dialect, entry),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
-            schedule={"variant": variant.name, "kernels": dict(schedule)},
+            schedule={"variant": variant.name, "kernels": dict(schedule), MARK: EMITTER_VERSION}
+            | self._mode(),
             parent=parent,
             note=variant.name if parent is None else f"{variant.name}, refined",
         )
+
+    def _mode(self) -> dict[str, str]:
+        """The mode that kernels are made for; empty where they serve both."""
+        is_for_one = any("training" in part.face.described[""][1] for part in self.parts)
+        return {"mode": "train" if self.trains else "eval"} if is_for_one else {}
 
 
 def _schedules(program: Program, emitter: Emitter, target: Target) -> Iterator[Schedule]:
@@ -288,8 +337,9 @@ def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Progra
 def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     """Yield the first proposals of a first round, refinements of passed exemplars, then the rest.
 
-    Each text is yielded once. The first ones come first even if the brief has a history, since the
-    rules may be newer than it. The generator returns the reason why there were no proposals, as for
+    Each text is yielded once. What older emitters wrote for a winner is written anew before all
+    others. The first ones come next even if the brief has a history, since the rules may be newer
+    than it. The generator returns the reason why there were no proposals, as for
     a module that cannot be captured, or an empty text.
     """
     try:
@@ -300,7 +350,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
     first = _first(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
-    for proposal in itertools.chain(opening, _refined(opened), first):
+    for proposal in itertools.chain(_again(opened), opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
             n_proposed += 1
@@ -311,8 +361,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
 
 def _first(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
-    ways = variants(opened.brief.device.kind)
-    pairs = [(way, emitter) for way in ways for emitter in emitters(opened.brief)]
+    pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
     on_gpu = graphs if opened.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
@@ -354,10 +403,13 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
         program = opened.program(variant, emitter)
     except Unsupported:
         return
-    is_library = emitter.dialect == "torch" and not opened.parts[0].path
+    is_training = bool(opened.brief.task.step_of)
+    is_library = emitter.dialect == "torch" and not opened.parts[0].path and not is_training
     if not is_library and not any(program.own()):
         return
     schedules = _schedules(program, emitter, opened.target)
+    if is_training:  # autograd calls the steps, and nothing can be put around them
+        schedules = (s for s in schedules if not {"graph", "search"} & s.keys())
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
@@ -376,32 +428,51 @@ def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
     )
 
 
+def _again(opened: OpenedTask) -> Iterator[Proposal]:
+    """Yield what today's emitters write for the winners that older ones wrote."""
+    for proposal, _ in opened.brief.elsewhere:
+        if is_outdated(proposal):
+            yield from iter(partial(_next, _rewritten(opened, proposal)), None)
+
+
+def _rewritten(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    if way := _way_of(opened, parent):
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(*way, parent.schedule["kernels"], parent.candidate.digest)
+
+
 def _refined(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
-    by_name = {variant.name: variant for variant in variants(opened.brief.device.kind)}
-    by_dialect = {emitter.dialect: emitter for emitter in emitters(opened.brief)}
     for exemplar in sorted(opened.brief.exemplars, key=_slowness):
-        parent = exemplar.proposal
-        variant = by_name.get(parent.schedule.get("variant", ""))
-        emitter = by_dialect.get(parent.candidate.dialect)
-        if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
-            line = _neighbours(opened, variant, emitter, parent)
-            yield from iter(partial(_next, line), None)
+        if exemplar.proposal.proposer == NAME and exemplar.evaluation.passed:
+            yield from iter(partial(_next, _neighbours(opened, exemplar.proposal)), None)
 
 
-def _neighbours(
-    opened: OpenedTask, variant: Variant, emitter: Emitter, parent: Proposal
-) -> Iterator[Proposal]:
-    known: Mapping[str, Any] = parent.schedule["kernels"]
+def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    if way := _way_of(opened, parent):
+        program, known = opened.program(*way), parent.schedule["kernels"]
+        for schedule in map(fixed, way[1].refine(program, known, opened.target)):
+            if opened.brief.task.step_of and {"graph", "search"} & schedule.keys():
+                continue
+            with contextlib.suppress(Unsupported):
+                yield opened.proposal(*way, schedule, parent.candidate.digest)
+
+
+def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
+    """The variant and the emitter of a proposal, as far as the rules still have its steps."""
+    variant = next(
+        (way for way in opened.variants if way.name == parent.schedule.get("variant")), None
+    )
+    dialect = parent.candidate.dialect
+    emitter = next((each for each in emitters(opened.brief) if each.dialect == dialect), None)
+    if variant is None or emitter is None:
+        return None
     try:
         program = opened.program(variant, emitter)
     except Unsupported:
-        return
-    if not {step.name for step in program.own()} <= known.keys():
-        return  # the rules have changed since, and the variant now has other steps
-    for schedule in map(fixed, emitter.refine(program, known, opened.target)):
-        with contextlib.suppress(Unsupported):
-            yield opened.proposal(variant, emitter, schedule, parent.candidate.digest)
+        return None
+    is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
+    return (variant, emitter) if is_known else None
 
 
 def _slowness(exemplar: Exemplar) -> float:
