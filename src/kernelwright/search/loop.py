@@ -20,6 +20,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.core.trial import Trial
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
@@ -28,6 +29,7 @@ from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.proposers.base import Proposer, WaitingProposer
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
+from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.usable import check_proposers
 from kernelwright.search.result import (
     History,
@@ -38,6 +40,8 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.proposer import TunedRules
+from kernelwright.tuner.trials import TUNER_VERSION
 
 N_EXEMPLARS = 6
 """Exemplars in a brief: enough for parent, better, worse and failed ones of two dialects."""
@@ -116,9 +120,16 @@ class _Search:
     """The reasons why proposers had nothing to propose."""
     has_begun: bool = False
     """Whether this run has handed a candidate to the judge."""
+    n_trials: int = 0
+    """Number of candidates that the tuner has tried in this run."""
+    trials_s: float = 0.0
+    """Seconds from the start of the search to the last trial."""
+    best_trial: float = 0.0
+    """Best speedup over the reference in eager mode, by trial."""
 
     def __post_init__(self) -> None:
-        self.deadline = time.monotonic() + self.settings.budget_s
+        self.began_s = time.monotonic()
+        self.deadline = self.began_s + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
         self.run_id = self.archive.start_run(self.task, self.settings)
         whole = self.archive.history(self.task.digest)
@@ -133,7 +144,7 @@ class _Search:
             if found.status is not Status.INFRA_ERROR  # the machine failed, so it is tried again
         }
         self.calls = self.archive.calls(self.task.digest)
-        self.trials = tuple(self.archive.trials(without_task=self.task.digest))
+        self.past_calls = tuple(self.archive.past_calls(without_task=self.task.digest))
 
     def run(self) -> None:
         """Run rounds of brief, proposals and verdicts until budget or proposers are exhausted.
@@ -141,7 +152,11 @@ class _Search:
         The winners of other environments are judged first. In a round every proposer may use an
         equal share of the remaining time, and its results are shown to the next one.
         """
-        proposers = [plugins.find("kernelwright.proposers", n) for n in self.settings.proposers]
+        with contextlib.ExitStack() as stack:
+            found = (plugins.find("kernelwright.proposers", n) for n in self.settings.proposers)
+            self.run_rounds([self.with_trials(proposer, stack) for proposer in found])
+
+    def run_rounds(self, proposers: Sequence[Proposer | WaitingProposer]) -> None:
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
         while True:
@@ -159,6 +174,30 @@ class _Search:
                 if not self.history:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
+
+    def with_trials(
+        self, proposer: Proposer | WaitingProposer, stack: contextlib.ExitStack
+    ) -> Proposer | WaitingProposer:
+        """Return the proposer; the built-in rules with trials before their proposals are judged.
+
+        Nobody else's candidates are run in a process that many share.
+        """
+        if type(proposer) is not RulesProposer or not self.is_timed:
+            return proposer
+        known = self.archive.trials(
+            self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
+        )
+        tuned = TunedRules(self.judge, known=known, on_trials=self.keep_trials)
+        return stack.enter_context(tuned)
+
+    def keep_trials(self, trials: Sequence[Trial]) -> None:
+        """Archive trials as soon as they are measured."""
+        self.archive.add_trials(self.run_id, self.judge.environment, TUNER_VERSION, trials)
+        self.n_trials += len(trials)
+        self.trials_s = time.monotonic() - self.began_s
+        best = max((trial.speedup or 0.0 for trial in trials), default=0.0)
+        self.best_trial = max(self.best_trial, best)
+        self.tell(f"trying: best {self.best_trial:.2f} × eager")
 
     def pull(self, proposer: Proposer, until: float) -> None:
         """Run one round of a proposer that computes on demand; candidates are built ahead."""
@@ -291,7 +330,7 @@ class _Search:
             elsewhere=self.elsewhere,
             calls=tuple(self.calls),
             since=self.run_id,
-            trials=self.trials,
+            past_calls=self.past_calls,
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
@@ -363,6 +402,8 @@ class _Search:
                 seconds_left=max(0.0, self.deadline - time.monotonic()),
                 tokens=tokens,
                 cost_usd=usd,
+                n_trials=self.n_trials,
+                trials_per_s=self.n_trials / self.trials_s if self.trials_s else 0.0,
             )
         )
 

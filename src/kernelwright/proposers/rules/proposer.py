@@ -180,7 +180,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
         return f"the rules cannot capture this module: {error}"
     n_proposed = 0
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
-    first = _first(opened)
+    first = first_proposals(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
     for proposal in itertools.chain(opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
@@ -191,7 +191,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def _first(opened: OpenedTask) -> Iterator[Proposal]:
+def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
     ways = variants(opened.brief.device.kind)
     pairs = [(way, emitter) for way in ways for emitter in emitters(opened.brief)]
@@ -259,20 +259,23 @@ def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
 
 def _refined(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
+    for exemplar in sorted(opened.brief.exemplars, key=_slowness):
+        if exemplar.proposal.proposer == NAME and exemplar.evaluation.passed:
+            yield from neighbours_of(opened, exemplar.proposal)
+
+
+def neighbours_of(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    """Yield variations of a proposal's schedule, the most promising first."""
+    return iter(partial(_next, _neighbours(opened, parent)), None)
+
+
+def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     by_name = {variant.name: variant for variant in variants(opened.brief.device.kind)}
     by_dialect = {emitter.dialect: emitter for emitter in emitters(opened.brief)}
-    for exemplar in sorted(opened.brief.exemplars, key=_slowness):
-        parent = exemplar.proposal
-        variant = by_name.get(parent.schedule.get("variant", ""))
-        emitter = by_dialect.get(parent.candidate.dialect)
-        if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
-            line = _neighbours(opened, variant, emitter, parent)
-            yield from iter(partial(_next, line), None)
-
-
-def _neighbours(
-    opened: OpenedTask, variant: Variant, emitter: Emitter, parent: Proposal
-) -> Iterator[Proposal]:
+    variant = by_name.get(parent.schedule.get("variant", ""))
+    emitter = by_dialect.get(parent.candidate.dialect)
+    if variant is None or emitter is None:
+        return
     known: Mapping[str, Any] = parent.schedule["kernels"]
     try:
         program = opened.program(variant, emitter)

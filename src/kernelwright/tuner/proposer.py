@@ -1,0 +1,122 @@
+"""TunedRules: the rules' proposals, of which only the best by trial go to the judge."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+
+from kernelwright.compiler.capture.capture import CannotCapture
+from kernelwright.core import plugins
+from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.judge import Judge
+from kernelwright.proposers.rules import RulesProposer
+from kernelwright.tuner.question import question_of, why_untunable
+from kernelwright.tuner.space import Space, is_tunable
+from kernelwright.tuner.trials import TrialRunner
+from kernelwright.tuner.tuner import BATCH, Tuner
+
+SHARE = 0.5
+"""Share of the brief's time for trials; the rest is for verdicts on the best."""
+N_JUDGED = 3
+"""Number of candidates that go to the judge in a round."""
+
+OnTrials = Callable[[Sequence[Trial]], None]
+
+
+class TunedRules:
+    """A proposer that tries the rules' candidates first; a context manager that ends the trials.
+
+    Candidates that cannot be tried, such as those that torch.compile tunes, come after the best. If
+    the task cannot be tried at all, the rules' proposals come as they are, and the reason is
+    returned.
+    """
+
+    name = "rules"
+
+    def __init__(self, judge: Judge, *, known: Sequence[Trial], on_trials: OnTrials) -> None:
+        """``known``: trials of earlier searches in this environment. ``on_trials`` is called with
+        the new trials of each race."""
+        self._judge, self._known, self._on_trials = judge, known, on_trials
+        self._rules = RulesProposer()
+        self._tuner: Tuner | None = None
+        self._why_not = ""
+        self._failed: list[Trial] = []
+        self._proposed: set[str] = set()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> TunedRules:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def propose(self, brief: Brief) -> Generator[Proposal, None, str | None]:
+        """Yield the best candidates by trial, and then those that could not be tried.
+
+        Raises:
+            TaskError: the task cannot be opened.
+        """
+        dialects = tuple(name for name in brief.dialects if self._is_timed(name))
+        best = self._best(replace(brief, dialects=dialects)) if dialects else []
+        if self._tuner is None:
+            reason = yield from self._rules.propose(brief)
+            return self._why_not or reason
+        for proposal in best:
+            self._proposed.add(proposal.candidate.digest)
+            yield proposal
+        for proposal in self._rules.propose(brief):
+            if not (is_tunable(proposal) and proposal.candidate.dialect in dialects):
+                yield proposal
+        if best or not self._failed:
+            return None
+        return f"no trial succeeded: {self._failed[0].outcome}: {self._failed[0].detail}"
+
+    def _best(self, brief: Brief) -> list[Proposal]:
+        """Try candidates, and return the best of those that were not proposed before."""
+        until = time.monotonic() + SHARE * brief.budget_s
+        try:
+            tuner = self._tuner = self._tuner or self._opened(brief)
+            if tuner is None:
+                return []
+            for _, verdict in brief.history:
+                if not verdict.passed:
+                    tuner.drop(verdict.candidate)
+            with self._runner.at_work():
+                tuner.run(until)
+                best = tuner.finalists(N_JUDGED)
+        except CannotCapture:
+            return []  # the rules say why
+        except DeviceError as error:
+            self._tuner, self._why_not = None, f"no trials: {error.what}: {error.seen}"
+            return []
+        return [one for one in best if one.candidate.digest not in self._proposed]
+
+    def _opened(self, brief: Brief) -> Tuner | None:
+        """Start the tuner; None if the task cannot be tried."""
+        judge = self._judge
+        reason = why_untunable(judge)
+        question = None if reason else question_of(judge)
+        if question is None:
+            self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
+            return None
+        if judge.machine.backend.compiles_elsewhere:
+            judge.start_baselines()
+        space = Space(brief)
+        runner = TrialRunner(judge, question, brief.dialects)
+        self._runner = self._stack.enter_context(runner)
+        batch_size = BATCH[judge.device.kind]
+        return Tuner(
+            space, runner, batch_size=batch_size, known=self._known, on_trials=self._told
+        )
+
+    def _told(self, trials: Sequence[Trial]) -> None:
+        self._failed += [t for t in trials if t.outcome is not TrialOutcome.MEASURED]
+        self._on_trials(trials)
+
+    def _is_timed(self, name: str) -> bool:
+        dialect = plugins.find("kernelwright.dialects", name)
+        return bool(dialect.is_timed(self._judge.device))

@@ -1,0 +1,117 @@
+"""Tuner: a search over the rules' candidates that goes on from what was measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kernelwright.core.candidate import Proposal
+from kernelwright.core.trial import Trial
+from kernelwright.tuner.racing import FINAL_STAGES
+from kernelwright.tuner.space import Space
+from kernelwright.tuner.trials import TrialRunner
+
+BATCH = {"cpu": 12, "cuda": 32}
+"""Number of candidates in a race, by kind of device. They are built side by side before it."""
+NOISE = 0.01
+"""Gain below which a faster candidate cannot be told from an equal one."""
+PATIENCE = 3
+"""Number of races in a row without a gain above the noise after which the next one is not expected
+to bring any."""
+N_FINAL = 8
+"""Number of candidates in the last race."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate that was measured, with its trial."""
+
+    proposal: Proposal
+    trial: Trial
+    time_ns: float
+
+
+class Tuner:
+    """Tries candidates of a space until the time is over or no gain is expected.
+
+    ``known``: trials of earlier searches in the same environment; none is measured again.
+    ``on_trials`` is called with the trials of each race.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        runner: TrialRunner,
+        *,
+        batch_size: int,
+        known: Iterable[Trial] = (),
+        on_trials: Callable[[Sequence[Trial]], None] = lambda trials: None,
+    ) -> None:
+        self._space, self._runner, self._batch_size = space, runner, batch_size
+        self._known = {trial.candidate: trial for trial in known}
+        self._on_trials = on_trials
+        self._tried: dict[str, Tried] = {}
+        self._n_without_gain = 0
+
+    @property
+    def leaders(self) -> list[Proposal]:
+        """All candidates that were measured, the fastest first."""
+        ranked = sorted(self._tried.values(), key=lambda tried: tried.time_ns)
+        return [tried.proposal for tried in ranked]
+
+    def run(self, until: float) -> None:
+        """Try candidates until the time ``until`` of the monotonic clock, or until none is left
+        that promises a gain.
+
+        Raises:
+            DeviceError: the tuner's process cannot be started.
+        """
+        while self._n_without_gain < PATIENCE and time.monotonic() < until:
+            batch = []
+            for proposal in self._space.batch(self._batch_size, self.leaders):
+                batch.append(proposal)
+                if time.monotonic() > until:  # the texts of a large network take seconds each
+                    break
+            if not batch:
+                return
+            before_ns = self._best_ns()
+            self._try(batch)
+            has_gained = self._best_ns() < (1 - NOISE) * before_ns
+            self._n_without_gain = 0 if has_gained else self._n_without_gain + 1
+
+    def finalists(self, n: int) -> list[Proposal]:
+        """Race the best candidates once more, for longer; return the ``n`` fastest.
+
+        The best of many short measurements looks better than it is.
+        """
+        best = self.leaders[:N_FINAL]
+        if len(best) > 1:
+            self._note(best, self._runner.measure(best, FINAL_STAGES))
+        return self.leaders[:n]
+
+    def drop(self, candidate: str) -> None:
+        """Forget the candidate of this digest: the judge has refused it."""
+        self._tried.pop(candidate, None)
+
+    def _try(self, batch: Sequence[Proposal]) -> None:
+        known = [p for p in batch if p.candidate.digest in self._known]
+        fresh = [p for p in batch if p.candidate.digest not in self._known]
+        for proposal in known:
+            trial = self._known[proposal.candidate.digest]
+            self._note([proposal], [trial])
+            self._runner.adopt(proposal, trial)
+        if fresh:
+            trials = self._runner.measure(fresh)
+            self._on_trials(trials)
+            self._note(fresh, trials)
+
+    def _note(self, proposals: Sequence[Proposal], trials: Sequence[Trial]) -> None:
+        for proposal, trial in zip(proposals, trials, strict=True):
+            if trial.time_ns is not None:
+                self._tried[trial.candidate] = Tried(proposal, trial, trial.time_ns)
+            else:
+                self._tried.pop(trial.candidate, None)
+
+    def _best_ns(self) -> float:
+        return min((tried.time_ns for tried in self._tried.values()), default=float("inf"))
