@@ -49,7 +49,7 @@ def constructed(kind: Any, question: Question) -> torch.nn.Module:
     for device in ("meta", "cpu"):
         torch.manual_seed(question.seed)
         with contextlib.suppress(NotImplementedError), torch.device(device):
-            module = kind(*question.initial)
+            module: torch.nn.Module = kind(*question.initial)
             if device == "meta":
                 module.load_state_dict(question.state, strict=False, assign=True)
                 if not any(tensor.is_meta for tensor in _tensors(module)):
@@ -80,7 +80,8 @@ def require_own_kernels(module: torch.nn.Module, arguments: list[Any]) -> None:
 
 
 def require_right(result: Any, question: Question) -> None:
-    """Check a result against the reference's, with the judge's tolerance.
+    """Check a result against the reference's, with the tolerance that the judge begins with: the
+    allowances that it makes for ill-conditioned tasks cost runs of the reference.
 
     Raises:
         Unfit: it is another one.
@@ -91,5 +92,4 @@ def require_right(result: Any, question: Question) -> None:
     try:
         compare(outputs, question.expected)
     except WrongValues as error:
-        if not error.is_little:  # the judge looks closer at results of which only a few are off
-            raise Unfit(TrialOutcome.WRONG, str(error)) from None
+        raise Unfit(TrialOutcome.WRONG, str(error)) from None

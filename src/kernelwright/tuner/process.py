@@ -20,7 +20,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.scheduling.device_lock import SharedHold
 from kernelwright.tuner.question import Question, put_in_memory
-from kernelwright.tuner.worker import PLACE
+from kernelwright.tuner.worker import POSITION
 
 START_LIMIT_S = 120.0
 """Longest time in seconds until a worker stands ready; a cold disk takes 40 s to import torch."""
@@ -41,29 +41,39 @@ class WorkerEnded(Exception):
 class TunerProcess:
     """The tuner's program with its current worker; a context manager that ends both."""
 
-    def __init__(self, question: Question, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        question: Question,
+        variables: Mapping[str, str],
+        *,
+        step_limit_s: float = STEP_LIMIT_S,
+    ) -> None:
         """``variables``: the environment variables that the device and the dialects want."""
         self._question, self._variables = question, variables
+        self._step_limit_s = step_limit_s
+        self._is_forking = False
         self._channel: Connection | None = None
         self._pid = 0
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> TunerProcess:
         with contextlib.ExitStack() as stack:
+            self._words = stack.enter_context(tempfile.TemporaryFile())
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernelwright-tuner-"))
             question_fd = put_in_memory(self._question)
             stack.callback(os.close, question_fd)
-            place_fd = os.memfd_create("place")
-            stack.callback(os.close, place_fd)
-            os.ftruncate(place_fd, PLACE.size)
-            self._place = mmap.mmap(place_fd, PLACE.size)
+            position_fd = os.memfd_create("position")
+            stack.callback(os.close, position_fd)
+            os.ftruncate(position_fd, POSITION.size)
+            self._position = mmap.mmap(position_fd, POSITION.size)
             self._control, theirs = socket.socketpair()
             with theirs:
-                fds = (theirs.fileno(), place_fd, question_fd)
+                fds = (theirs.fileno(), position_fd, question_fd)
                 process = self._started(fds, folder)
             stack.callback(process.wait)
             stack.callback(self._control.close)
             stack.callback(self.end_worker)
+            self._begin_fork()  # importing torch takes seconds, in which the caller may work
             self._stack = stack.pop_all()
         return self
 
@@ -83,12 +93,19 @@ class TunerProcess:
             self._fork(hold)
         assert self._channel is not None
         self._channel.send((method, *arguments))
-        return self._answer(STEP_LIMIT_S, hold)
+        return self._answer(self._step_limit_s, hold)
+
+    def _begin_fork(self) -> None:
+        self._is_forking = True
+        POSITION.pack_into(self._position, 0, 0, 0)
+        with contextlib.suppress(OSError):  # the answer says why
+            self._control.send(b"1")
 
     def _fork(self, hold: SharedHold | None) -> None:
-        PLACE.pack_into(self._place, 0, 0, 0)
+        if not self._is_forking:
+            self._begin_fork()
+        self._is_forking = False
         try:
-            self._control.send(b"1")
             self._control.settimeout(START_LIMIT_S)
             said, fds, *_ = socket.recv_fds(self._control, struct.calcsize("q"), 1)
             (self._pid,) = struct.unpack("q", said)
@@ -104,26 +121,26 @@ class TunerProcess:
     def _answer(self, limit_s: float, hold: SharedHold | None) -> Any:
         """Wait for an answer, as long as the worker goes from step to step."""
         assert self._channel is not None
-        place, since_s = self._at(), time.monotonic()
+        at, since_s = self._at(), time.monotonic()
         try:
             while not self._channel.poll(POLL_S):
                 if hold is not None and hold.is_wanted():
                     os.killpg(self._pid, signal.SIGSTOP)
                     since_s += hold.step_aside(self._pid)
                     os.killpg(self._pid, signal.SIGCONT)
-                if self._at() != place:
-                    place, since_s = self._at(), time.monotonic()
+                if self._at() != at:
+                    at, since_s = self._at(), time.monotonic()
                 elif time.monotonic() - since_s > limit_s:
                     self.end_worker()
                     detail = f"a step took longer than {limit_s:.0f} s"
-                    raise WorkerEnded(place[0], detail, is_late=True)
+                    raise WorkerEnded(at[0], detail, is_late=True)
             return self._channel.recv()
         except (EOFError, OSError):
             self.end_worker()
             raise WorkerEnded(self._at()[0], "its process ended", is_late=False) from None
 
     def _at(self) -> tuple[int, int]:
-        number, step = PLACE.unpack_from(self._place, 0)
+        number, step = POSITION.unpack_from(self._position, 0)
         return number, step
 
     def end_worker(self) -> None:
@@ -139,7 +156,6 @@ class TunerProcess:
         environment = isolation.child_environment(
             {**self._variables, **extra}, scratch=folder, threads=self._question.threads
         )
-        self._words = tempfile.TemporaryFile()
         arguments = [str(fd) for fd in fds]
         module = "kernelwright.tuner.supervisor"
         return subprocess.Popen(

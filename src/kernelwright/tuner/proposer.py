@@ -31,7 +31,7 @@ class TunedRules:
     """A proposer that tries the rules' candidates first; a context manager that ends the trials.
 
     Candidates that cannot be tried, such as those that torch.compile tunes, come after the best. If
-    the task cannot be tried at all, the rules' proposals come as they are, and the reason is
+    no trial can be made or none succeeds, the rules' proposals come as they are, and the reason is
     returned.
     """
 
@@ -44,7 +44,6 @@ class TunedRules:
         self._rules = RulesProposer()
         self._tuner: Tuner | None = None
         self._why_not = ""
-        self._failed: list[Trial] = []
         self._proposed: set[str] = set()
         self._stack = contextlib.ExitStack()
 
@@ -62,7 +61,7 @@ class TunedRules:
         """
         dialects = tuple(name for name in brief.dialects if self._is_timed(name))
         best = self._best(replace(brief, dialects=dialects)) if dialects else []
-        if self._tuner is None:
+        if self._tuner is None or not self._tuner.leaders:
             reason = yield from self._rules.propose(brief)
             return self._why_not or reason
         for proposal in best:
@@ -71,9 +70,7 @@ class TunedRules:
         for proposal in self._rules.propose(brief):
             if not (is_tunable(proposal) and proposal.candidate.dialect in dialects):
                 yield proposal
-        if best or not self._failed:
-            return None
-        return f"no trial succeeded: {self._failed[0].outcome}: {self._failed[0].detail}"
+        return None
 
     def _best(self, brief: Brief) -> list[Proposal]:
         """Try candidates, and return the best of those that were not proposed before."""
@@ -93,7 +90,12 @@ class TunedRules:
         except DeviceError as error:
             self._tuner, self._why_not = None, f"no trials: {error.what}: {error.seen}"
             return []
-        return [one for one in best if one.candidate.digest not in self._proposed]
+        judged = {verdict.candidate for _, verdict in brief.history}
+        return [
+            one if one.parent in judged else replace(one, parent=None)  # the archive lacks others
+            for one in best
+            if one.candidate.digest not in self._proposed
+        ]
 
     def _opened(self, brief: Brief) -> Tuner | None:
         """Start the tuner; None if the task cannot be tried."""
@@ -105,16 +107,16 @@ class TunedRules:
             return None
         if judge.machine.backend.compiles_elsewhere:
             judge.start_baselines()
-        space = Space(brief)
         runner = TrialRunner(judge, question, brief.dialects)
         self._runner = self._stack.enter_context(runner)
+        space = Space(brief)
         batch_size = BATCH[judge.device.kind]
-        return Tuner(
-            space, runner, batch_size=batch_size, known=self._known, on_trials=self._told
-        )
+        return Tuner(space, runner, batch_size=batch_size, known=self._known, on_trials=self._told)
 
     def _told(self, trials: Sequence[Trial]) -> None:
-        self._failed += [t for t in trials if t.outcome is not TrialOutcome.MEASURED]
+        failed = [trial for trial in trials if trial.outcome is not TrialOutcome.MEASURED]
+        if failed and not self._why_not:
+            self._why_not = f"no trial succeeded: {failed[0].outcome}: {failed[0].detail}"
         self._on_trials(trials)
 
     def _is_timed(self, name: str) -> bool:

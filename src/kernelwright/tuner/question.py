@@ -74,7 +74,7 @@ def question_of(judge: Judge) -> Question | None:
 
 
 def put_in_memory(question: Question) -> int:
-    """Return a file descriptor of anonymous memory that holds the question; the caller closes it."""
+    """Return a file descriptor of memory that holds the question; the caller closes it."""
     fd = os.memfd_create("question")
     with os.fdopen(os.dup(fd), "wb") as file:
         torch.save(question, file)
@@ -82,9 +82,7 @@ def put_in_memory(question: Question) -> int:
 
 
 def read_from_memory(fd: int, device: str) -> Question:
-    """Return the question in the memory behind a file descriptor, with its tensors on ``device``."""
-    found = torch.load(
-        f"/proc/self/fd/{fd}", map_location=device, mmap=True, weights_only=False
-    )
+    """Return the question in the memory behind ``fd``, with its tensors on ``device``."""
+    found = torch.load(f"/proc/self/fd/{fd}", map_location=device, mmap=True, weights_only=False)
     assert isinstance(found, Question)
     return found

@@ -14,10 +14,10 @@ import struct
 import sys
 from multiprocessing.connection import Connection
 
-from kernelwright.tuner.worker import PLACE, Place, serve
+from kernelwright.tuner.worker import POSITION, Position, serve
 
 
-def supervise(control: socket.socket, place_fd: int, question_fd: int, device: str) -> None:
+def supervise(control: socket.socket, position_fd: int, question_fd: int, device: str) -> None:
     """Fork a worker at every request, and send its number and its channel; end with the parent.
 
     The parent asks again when the last worker has ended.
@@ -33,8 +33,8 @@ def supervise(control: socket.socket, place_fd: int, question_fd: int, device: s
             ours.close()
             os.setsid()  # its compilers are stopped and killed with it
             with Connection(theirs.detach()) as channel:
-                memory = mmap.mmap(place_fd, PLACE.size)
-                serve(channel, question_fd, device, Place(memory))
+                memory = mmap.mmap(position_fd, POSITION.size)
+                serve(channel, question_fd, device, Position(memory))
             return
         theirs.close()
         socket.send_fds(control, [struct.pack("q", pid)], [ours.fileno()])
@@ -45,6 +45,6 @@ def supervise(control: socket.socket, place_fd: int, question_fd: int, device: s
 
 
 if __name__ == "__main__":
-    control_fd, place_fd, question_fd, device = sys.argv[1:]
+    control_fd, position_fd, question_fd, device = sys.argv[1:]
     with socket.socket(fileno=int(control_fd)) as control:
-        supervise(control, int(place_fd), int(question_fd), device)
+        supervise(control, int(position_fd), int(question_fd), device)

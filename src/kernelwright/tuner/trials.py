@@ -9,7 +9,7 @@ from kernelwright.core import plugins
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.judge import Judge
-from kernelwright.tuner.process import TunerProcess, WorkerEnded
+from kernelwright.tuner.process import STEP_LIMIT_S, TunerProcess, WorkerEnded
 from kernelwright.tuner.question import Question
 from kernelwright.tuner.racing import STAGES, typical_ns
 from kernelwright.tuner.worker import NOBODY, REFERENCE, Entrant, Entry
@@ -27,12 +27,19 @@ class TrialRunner:
     took, so that those of all races compare.
     """
 
-    def __init__(self, judge: Judge, question: Question, dialects: Sequence[str]) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        question: Question,
+        dialects: Sequence[str],
+        *,
+        step_limit_s: float = STEP_LIMIT_S,
+    ) -> None:
         self._lock = judge.device_lock
         variables = dict(judge.machine.backend.visibility)
         for name in dialects:
             variables |= plugins.find("kernelwright.dialects", name).environment(judge.device)
-        self._process = TunerProcess(question, variables)
+        self._process = TunerProcess(question, variables, step_limit_s=step_limit_s)
         self._loaded: set[str] = set()
         self._anchor: Proposal | None = None
         self._anchor_ns = self._reference_ns = 0.0
@@ -55,7 +62,9 @@ class TrialRunner:
 
     def adopt(self, proposal: Proposal, trial: Trial) -> None:
         """Make a candidate the anchor if its trial is the best so far."""
-        if trial.time_ns and trial.reference_ns and trial.time_ns < (self._anchor_ns or float("inf")):
+        if trial.time_ns is None or trial.reference_ns is None:
+            return
+        if self._anchor is None or trial.time_ns < self._anchor_ns:
             self._anchor, self._anchor_ns = proposal, trial.time_ns
             self._reference_ns = trial.reference_ns
 
@@ -122,7 +131,8 @@ class TrialRunner:
             if any(name in entries and not entries[name].is_ready for name in anchor):
                 self._anchor, anchor = None, {}
             kept = [name for name in anchor if name in self._loaded]
-            missing = [p for name, p in {**anchor, **batch}.items() if name not in (*entries, *kept)]
+            known = {*entries, *kept}
+            missing = [p for name, p in {**anchor, **batch}.items() if name not in known]
             entries |= {name: Entry() for name in kept}
             if not missing:
                 return

@@ -62,12 +62,14 @@ class Tuner:
 
     def run(self, until: float) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left
-        that promises a gain.
+        that promises a gain. The first race is run in any case.
 
         Raises:
             DeviceError: the tuner's process cannot be started.
         """
-        while self._n_without_gain < PATIENCE and time.monotonic() < until:
+        while self._n_without_gain < PATIENCE:
+            if self._tried and time.monotonic() > until:
+                return
             batch = []
             for proposal in self._space.batch(self._batch_size, self.leaders):
                 batch.append(proposal)

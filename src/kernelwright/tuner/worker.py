@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import mmap
+import os
 import struct
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -18,6 +20,7 @@ import torch
 
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge.devices import cpu
+from kernelwright.judge.timing.cores import prioritise
 from kernelwright.loaders import open_reference
 from kernelwright.tuner import modules
 from kernelwright.tuner.modules import Unfit
@@ -26,7 +29,7 @@ from kernelwright.tuner.racing import race
 
 REFERENCE = "reference"
 """The name of the arm that is the reference in eager mode."""
-PLACE = struct.Struct("qq")
+POSITION = struct.Struct("qq")
 """The memory that both processes see: the number of the candidate that runs, and of its step."""
 NOBODY = -1
 """No single candidate runs: several are imported side by side."""
@@ -55,7 +58,7 @@ class Entry:
         return self.outcome is TrialOutcome.MEASURED
 
 
-class Place:
+class Position:
     """Where the worker is, so that the parent knows whose crash or hang it sees."""
 
     def __init__(self, memory: mmap.mmap) -> None:
@@ -64,14 +67,14 @@ class Place:
     def enter(self, number: int) -> None:
         """Say that the candidate of this number runs from now on."""
         self._n_steps += 1
-        PLACE.pack_into(self._memory, 0, number, self._n_steps)
+        POSITION.pack_into(self._memory, 0, number, self._n_steps)
 
 
 class Worker:
     """The candidates of one worker, each a module with the task's weights."""
 
-    def __init__(self, question: Question, place: Place) -> None:
-        self.question, self.place = question, place
+    def __init__(self, question: Question, position: Position) -> None:
+        self.question, self.position = question, position
         self.folder = Path(tempfile.mkdtemp())
         self.modules: dict[str, torch.nn.Module] = {}
         self.is_on_gpu = torch.device(question.device).type != "cpu"
@@ -92,12 +95,13 @@ class Worker:
         """
         self.modules = {n: m for n, m in self.modules.items() if n in (*keep, REFERENCE)}
         gc.collect()
-        self.place.enter(NOBODY if len(entrants) > 1 else 0)
+        self.position.enter(NOBODY if len(entrants) > 1 else 0)
         with ThreadPoolExecutor(self.question.threads) as pool:
             imports = [pool.submit(self._import, entrant) for entrant in entrants]
+        prioritise(os.getpid())  # as the judge does with what it times; builds do not inherit it
         entries = []
         for number, (entrant, imported) in enumerate(zip(entrants, imports, strict=True)):
-            self.place.enter(number)
+            self.position.enter(number)
             try:
                 self._enter(entrant, imported.result())
                 entries.append(Entry())
@@ -119,7 +123,7 @@ class Worker:
         numbers = {name: number for number, name in enumerate(names)}
 
         def time_ns(name: str) -> float:
-            self.place.enter(numbers[name])
+            self.position.enter(numbers[name])
             return self.time_ns(name)
 
         return race(names, time_ns, kept=kept, stages=stages, seed=self.n_races)
@@ -129,7 +133,8 @@ class Worker:
 
     def time_ns(self, name: str) -> float:
         """Time one call with cold caches, in nanoseconds: by events on a GPU."""
-        self._flushed.sum()
+        with self._one_thread():
+            self._flushed.sum()
         if not self.is_on_gpu:
             start_ns = time.perf_counter_ns()
             self.call(name)
@@ -139,7 +144,19 @@ class Worker:
         self.call(name)
         end.record()
         self.settle()
-        return start.elapsed_time(end) * 1e6
+        return float(start.elapsed_time(end)) * 1e6
+
+    @contextlib.contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        """Let torch use one thread, as the judge does for what is its own work.
+
+        The threads of torch's pool and those of a candidate's would wait for each other's cores.
+        """
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(self.question.threads)
 
     def settle(self) -> None:
         """Return when all work on the device is done."""
@@ -152,24 +169,25 @@ class Worker:
         return modules.imported(entrant.source, name, self.folder)[entrant.entry]
 
     def _enter(self, entrant: Entrant, kind: Any) -> None:
-        """Make a candidate an arm, after its first calls: many compilers work at the first."""
+        """Make a candidate an arm, after a first call: many compilers work at that."""
         module = modules.constructed(kind, self.question)
         modules.require_own_kernels(module, self.question.arguments)
         self.modules[entrant.name] = module
-        modules.require_right(self.call(entrant.name), self.question)
-        self.call(entrant.name)
-        self.settle()
+        result = self.call(entrant.name)
+        with self._one_thread():
+            modules.require_right(result, self.question)
 
 
-def serve(channel: Connection, question_fd: int, device: str, place: Place) -> None:
+def serve(channel: Connection, question_fd: int, device: str, position: Position) -> None:
     """Answer requests until the other side hangs up: a name of a method, and its arguments."""
     torch.set_grad_enabled(False)
     question = read_from_memory(question_fd, device)
     torch.set_num_threads(question.threads)
     if device == "cpu":
         cpu.spread_threads()
-    worker = Worker(question, place)
+    worker = Worker(question, position)
     worker.open()
+    gc.freeze()  # what is there now stays; a collection takes a third of a second with it
     channel.send(None)
     while True:
         try:
