@@ -11,8 +11,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -20,6 +21,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.scheduling.device_lock import SharedHold
 from kernelwright.tuner.question import Question, put_in_memory
+from kernelwright.tuner.supervisor import BUILDER, WORKER
 from kernelwright.tuner.worker import POSITION
 
 START_LIMIT_S = 120.0
@@ -39,21 +41,25 @@ class WorkerEnded(Exception):
 
 
 class TunerProcess:
-    """The tuner's program with its current worker; a context manager that ends both."""
+    """The tuner's program with its current worker; a context manager that ends all of it."""
 
     def __init__(
         self,
         question: Question,
         variables: Mapping[str, str],
         *,
+        architecture: str = "",
         step_limit_s: float = STEP_LIMIT_S,
     ) -> None:
-        """``variables``: the environment variables that the device and the dialects want."""
+        """``variables``: the environment variables that the device and the dialects want.
+        ``architecture``: the GPU's, such as sm_90; empty on a CPU."""
         self._question, self._variables = question, variables
-        self._step_limit_s = step_limit_s
-        self._is_forking = False
+        self._architecture, self._step_limit_s = architecture, step_limit_s
         self._channel: Connection | None = None
         self._pid = 0
+        self._builds: Connection | None = None
+        self._builder_pid = 0
+        self._forking = threading.Lock()
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> TunerProcess:
@@ -73,43 +79,23 @@ class TunerProcess:
             stack.callback(process.wait)
             stack.callback(self._control.close)
             stack.callback(self.end_worker)
-            self._begin_fork()  # importing torch takes seconds, in which the caller may work
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def ask(self, method: str, *arguments: Any, hold: SharedHold | None = None) -> Any:
-        """Return what a method of the worker returns; a worker is forked if there is none.
-
-        With a ``hold`` on the device the worker stands still whenever somebody else measures.
+    def start(self, hold: SharedHold | None = None) -> None:
+        """Fork a worker if there is none, and wait until it stands ready.
 
         Raises:
-            WorkerEnded: it crashed, or was killed because a step took too long.
-            DeviceError: no worker can be started.
+            DeviceError: none can be started.
         """
-        if self._channel is None:
-            self._fork(hold)
-        assert self._channel is not None
-        self._channel.send((method, *arguments))
-        return self._answer(self._step_limit_s, hold)
-
-    def _begin_fork(self) -> None:
-        self._is_forking = True
+        if self._channel is not None:
+            return
         POSITION.pack_into(self._position, 0, 0, 0)
-        with contextlib.suppress(OSError):  # the answer says why
-            self._control.send(b"1")
-
-    def _fork(self, hold: SharedHold | None) -> None:
-        if not self._is_forking:
-            self._begin_fork()
-        self._is_forking = False
         try:
-            self._control.settimeout(START_LIMIT_S)
-            said, fds, *_ = socket.recv_fds(self._control, struct.calcsize("q"), 1)
-            (self._pid,) = struct.unpack("q", said)
-            self._channel = Connection(fds[0])
+            self._pid, self._channel = self._forked(WORKER)
             self._answer(START_LIMIT_S, hold)
         except (OSError, struct.error, WorkerEnded) as error:
             raise DeviceError(
@@ -117,6 +103,56 @@ class TunerProcess:
                 seen=f"{type(error).__name__}: {error}; {self._last_words()}"[:500],
                 do="run `kernelwright doctor`, and report this",
             ) from error
+
+    def ask(self, method: str, *arguments: Any, hold: SharedHold | None = None) -> Any:
+        """Return what a method of the worker returns; a worker is started if there is none.
+
+        With a ``hold`` on the device the worker stands still whenever somebody else measures.
+
+        Raises:
+            WorkerEnded: it crashed, or was killed because a step took too long.
+            DeviceError: no worker can be started.
+        """
+        self.start(hold)
+        assert self._channel is not None
+        self._channel.send((method, *arguments))
+        return self._answer(self._step_limit_s, hold)
+
+    def build_ahead(self, sources: Sequence[tuple[str, str]]) -> int:
+        """Compile sources, each with its entry, side by side, and return how many were compiled.
+
+        Another thread may ``ask`` meanwhile, or end the builds. The worker compiles what is not
+        compiled now.
+        """
+        try:
+            if self._builds is None:
+                self._builder_pid, self._builds = self._forked(BUILDER)
+            self._builds.send(list(sources))
+            return int(self._builds.recv())
+        except (OSError, EOFError, struct.error):
+            self._builds = None
+            return 0
+
+    def end_builds(self) -> None:
+        """Kill the process that builds ahead, if there is one."""
+        if self._builds is not None:
+            _kill(self._builder_pid)
+
+    def end_worker(self) -> None:
+        """Kill the worker with its compilers; the next request starts another."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+            _kill(self._pid)
+
+    def _forked(self, kind: bytes) -> tuple[int, Connection]:
+        """Return the number and the channel of a new process."""
+        with self._forking:
+            self._control.settimeout(START_LIMIT_S)
+            self._control.send(kind)
+            said, fds, *_ = socket.recv_fds(self._control, struct.calcsize("q"), 1)
+            (pid,) = struct.unpack("q", said)
+            return pid, Connection(fds[0])
 
     def _answer(self, limit_s: float, hold: SharedHold | None) -> Any:
         """Wait for an answer, as long as the worker goes from step to step."""
@@ -143,23 +179,14 @@ class TunerProcess:
         number, step = POSITION.unpack_from(self._position, 0)
         return number, step
 
-    def end_worker(self) -> None:
-        """Kill the worker with its compilers; the supervisor takes note when it is asked next."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._pid, signal.SIGKILL)
-
     def _started(self, fds: tuple[int, ...], folder: str) -> subprocess.Popen[bytes]:
         extra = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if os.path.isabs(p))}
         environment = isolation.child_environment(
             {**self._variables, **extra}, scratch=folder, threads=self._question.threads
         )
-        arguments = [str(fd) for fd in fds]
-        module = "kernelwright.tuner.supervisor"
+        arguments = [*map(str, fds), self._architecture]
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *arguments, self._question.device],
+            [sys.executable, "-P", "-m", "kernelwright.tuner.supervisor", *arguments],
             env=environment,
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
@@ -173,3 +200,8 @@ class TunerProcess:
         """Return the end of what the program wrote to its standard error."""
         self._words.seek(0)
         return self._words.read()[-300:].decode(errors="replace")
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.judge import Judge
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.tuner.question import question_of, why_untunable
-from kernelwright.tuner.space import Space, is_tunable
+from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import BATCH, Tuner
 
@@ -59,17 +59,17 @@ class TunedRules:
         Raises:
             TaskError: the task cannot be opened.
         """
-        dialects = tuple(name for name in brief.dialects if self._is_timed(name))
-        best = self._best(replace(brief, dialects=dialects)) if dialects else []
+        timed = tuple(name for name in brief.dialects if self._is_timed(name))
+        best = self._best(replace(brief, dialects=timed))
         if self._tuner is None or not self._tuner.leaders:
             reason = yield from self._rules.propose(brief)
             return self._why_not or reason
         for proposal in best:
             self._proposed.add(proposal.candidate.digest)
             yield proposal
-        for proposal in self._rules.propose(brief):
-            if not (is_tunable(proposal) and proposal.candidate.dialect in dialects):
-                yield proposal
+        yield from self._tuner.untunable()
+        if untimed := tuple(name for name in brief.dialects if name not in timed):
+            yield from self._rules.propose(replace(brief, dialects=untimed))
         return None
 
     def _best(self, brief: Brief) -> list[Proposal]:

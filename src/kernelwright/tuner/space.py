@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import cached_property
 
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals, neighbours_of
@@ -25,27 +26,43 @@ def is_tunable(proposal: Proposal) -> bool:
 
 
 class Space:
-    """Yields every candidate once; the neighbours of leaders beside those of the cost order.
-
-    Raises:
-        CannotCapture: no part of the module can be captured.
-    """
+    """Yields every candidate once; the neighbours of leaders beside those of the cost order."""
 
     def __init__(self, brief: Brief) -> None:
-        self._opened = OpenedTask(brief)
-        self._first = first_proposals(self._opened)
+        self._brief = brief
         self._lines: dict[str, Iterator[Proposal]] = {}
         self._seen: set[str] = set()
+        self._untunable: list[Proposal] = []
+
+    @cached_property
+    def _opened(self) -> OpenedTask:
+        return OpenedTask(self._brief)
+
+    @cached_property
+    def _first(self) -> Iterator[Proposal]:
+        return first_proposals(self._opened)
 
     def batch(self, n: int, leaders: list[Proposal]) -> Iterator[Proposal]:
         """Yield at most ``n`` candidates that were not yielded before, on demand.
 
         Half of them are neighbours of the ``leaders``, as long as there are both kinds.
+
+        Raises:
+            CannotCapture: no part of the module can be captured.
+            TaskError: the task cannot be opened.
         """
         near = self._near(leaders[:BEAM])
         mixed = itertools.chain.from_iterable(itertools.zip_longest(near, self._first))
         fresh = (one for one in mixed if one is not None and self._is_new(one))
-        return itertools.islice(fresh, n)
+        return itertools.islice((one for one in fresh if self._is_tunable(one)), n)
+
+    def untunable(self) -> Iterator[Proposal]:
+        """Yield the candidates of the cost order that cannot be tried."""
+        while self._untunable:
+            yield self._untunable.pop(0)
+        for proposal in self._first:
+            if self._is_new(proposal) and not is_tunable(proposal):
+                yield proposal
 
     def _near(self, leaders: list[Proposal]) -> Iterator[Proposal]:
         """Yield neighbours of the leaders in turn; a leader's line goes on where it stopped."""
@@ -63,8 +80,15 @@ class Space:
                     yield proposal
 
     def _is_new(self, proposal: Proposal) -> bool:
-        """Note a proposal; return whether it is a candidate that was not seen and can be tried."""
+        """Note a proposal; return whether its candidate was not seen before."""
         digest = proposal.candidate.digest
-        is_new = digest not in self._seen and is_tunable(proposal)
+        is_new = digest not in self._seen
         self._seen.add(digest)
         return is_new
+
+    def _is_tunable(self, proposal: Proposal) -> bool:
+        """Return whether a proposal can be tried; keep it for later if not."""
+        if is_tunable(proposal):
+            return True
+        self._untunable.append(proposal)
+        return False

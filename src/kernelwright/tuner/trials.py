@@ -17,6 +17,10 @@ from kernelwright.tuner.worker import NOBODY, REFERENCE, Entrant, Entry
 TUNER_VERSION = 1
 """Changes when trials are measured in another way, so that their times do not compare."""
 
+BUILT_AHEAD = ("triton",)
+"""Dialects that are compiled apart from the worker: their compilers hold Python's lock. Those of
+others work side by side in the worker's threads."""
+
 Samples = dict[str, list[float]]
 
 
@@ -39,7 +43,10 @@ class TrialRunner:
         variables = dict(judge.machine.backend.visibility)
         for name in dialects:
             variables |= plugins.find("kernelwright.dialects", name).environment(judge.device)
-        self._process = TunerProcess(question, variables, step_limit_s=step_limit_s)
+        self._architecture = judge.device.arch if judge.device.kind == "cuda" else ""
+        self._process = TunerProcess(
+            question, variables, architecture=self._architecture, step_limit_s=step_limit_s
+        )
         self._loaded: set[str] = set()
         self._anchor: Proposal | None = None
         self._anchor_ns = self._reference_ns = 0.0
@@ -59,6 +66,26 @@ class TrialRunner:
         finally:
             self._loaded.clear()
             self._process.end_worker()
+
+    def start(self) -> None:
+        """Start the worker and wait until it stands ready.
+
+        Raises:
+            DeviceError: it cannot be started.
+        """
+        with self._lock.shared() as hold:
+            self._process.start(hold)
+
+    def build_ahead(self, batch: Sequence[Proposal]) -> None:
+        """Compile what can be compiled apart from the worker; others may measure meanwhile."""
+        candidates = [proposal.candidate for proposal in batch]
+        sources = [(one.source, one.entry) for one in candidates if one.dialect in BUILT_AHEAD]
+        if sources and self._architecture:
+            self._process.build_ahead(sources)
+
+    def end_builds(self) -> None:
+        """Let ``build_ahead`` in another thread return at once."""
+        self._process.end_builds()
 
     def adopt(self, proposal: Proposal, trial: Trial) -> None:
         """Make a candidate the anchor if its trial is the best so far."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from kernelwright.core.candidate import Proposal
@@ -35,6 +37,7 @@ class Tried:
 class Tuner:
     """Tries candidates of a space until the time is over or no gain is expected.
 
+    ``builds_ahead``: the next candidates are written and compiled while others are measured.
     ``known``: trials of earlier searches in the same environment; none is measured again.
     ``on_trials`` is called with the trials of each race.
     """
@@ -45,10 +48,12 @@ class Tuner:
         runner: TrialRunner,
         *,
         batch_size: int,
+        builds_ahead: bool = False,
         known: Iterable[Trial] = (),
         on_trials: Callable[[Sequence[Trial]], None] = lambda trials: None,
     ) -> None:
-        self._space, self._runner, self._batch_size = space, runner, batch_size
+        self._space, self._runner = space, runner
+        self._batch_size, self._builds_ahead = batch_size, builds_ahead
         self._known = {trial.candidate: trial for trial in known}
         self._on_trials = on_trials
         self._tried: dict[str, Tried] = {}
@@ -57,7 +62,7 @@ class Tuner:
     @property
     def leaders(self) -> list[Proposal]:
         """All candidates that were measured, the fastest first."""
-        ranked = sorted(self._tried.values(), key=lambda tried: tried.time_ns)
+        ranked = sorted([*self._tried.values()], key=lambda tried: tried.time_ns)
         return [tried.proposal for tried in ranked]
 
     def run(self, until: float) -> None:
@@ -65,22 +70,48 @@ class Tuner:
         that promises a gain. The first race is run in any case.
 
         Raises:
+            CannotCapture: no part of the module can be captured.
+            TaskError: the task cannot be opened.
             DeviceError: the tuner's process cannot be started.
         """
-        while self._n_without_gain < PATIENCE:
-            if self._tried and time.monotonic() > until:
-                return
-            batch = []
-            for proposal in self._space.batch(self._batch_size, self.leaders):
-                batch.append(proposal)
-                if time.monotonic() > until:  # the texts of a large network take seconds each
-                    break
-            if not batch:
-                return
-            before_ns = self._best_ns()
-            self._try(batch)
-            has_gained = self._best_ns() < (1 - NOISE) * before_ns
-            self._n_without_gain = 0 if has_gained else self._n_without_gain + 1
+        with ThreadPoolExecutor(1, "candidates") as pool, contextlib.ExitStack() as stack:
+            stack.callback(self._runner.end_builds)  # the pool waits for its thread
+            ahead = pool.submit(self._prepared, until)
+            self._runner.start()
+            while self._n_without_gain < PATIENCE and not self._is_over(until):
+                batch = ahead.result() or self._prepared(until)
+                if not batch:
+                    return
+                if self._builds_ahead:  # its leaders are those of a race before
+                    ahead = pool.submit(self._prepared, until)
+                self._race(batch)
+                if not self._builds_ahead:
+                    ahead = pool.submit(self._prepared, until)
+
+    def _prepared(self, until: float) -> list[Proposal]:
+        """Return the next batch, compiled as far as that is done apart; empty if none is left."""
+        batch = []
+        for proposal in self._space.batch(self._batch_size, self.leaders):
+            batch.append(proposal)
+            if self._is_over(until):  # the texts of a large network take seconds each
+                break
+        fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
+        if fresh and not self._is_over(until):
+            self._runner.build_ahead(fresh)
+        return batch
+
+    def _is_over(self, until: float) -> bool:
+        return bool(self._tried) and time.monotonic() > until
+
+    def _race(self, batch: Sequence[Proposal]) -> None:
+        before_ns = self._best_ns()
+        self._try(batch)
+        has_gained = self._best_ns() < (1 - NOISE) * before_ns
+        self._n_without_gain = 0 if has_gained else self._n_without_gain + 1
+
+    def untunable(self) -> Iterator[Proposal]:
+        """Yield the candidates of the space that cannot be tried."""
+        return self._space.untunable()
 
     def finalists(self, n: int) -> list[Proposal]:
         """Race the best candidates once more, for longer; return the ``n`` fastest.

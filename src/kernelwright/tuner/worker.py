@@ -24,7 +24,7 @@ from kernelwright.judge.timing.cores import prioritise
 from kernelwright.loaders import open_reference
 from kernelwright.tuner import modules
 from kernelwright.tuner.modules import Unfit
-from kernelwright.tuner.question import Question, read_from_memory
+from kernelwright.tuner.question import Question
 from kernelwright.tuner.racing import race
 
 REFERENCE = "reference"
@@ -178,12 +178,11 @@ class Worker:
             modules.require_right(result, self.question)
 
 
-def serve(channel: Connection, question_fd: int, device: str, position: Position) -> None:
+def serve(channel: Connection, question: Question, position: Position) -> None:
     """Answer requests until the other side hangs up: a name of a method, and its arguments."""
     torch.set_grad_enabled(False)
-    question = read_from_memory(question_fd, device)
     torch.set_num_threads(question.threads)
-    if device == "cpu":
+    if question.device == "cpu":
         cpu.spread_threads()
     worker = Worker(question, position)
     worker.open()

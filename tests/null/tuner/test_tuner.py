@@ -39,6 +39,15 @@ class Runner:
     def __init__(self, time_of):
         self.time_of, self.measured, self.adopted = time_of, Counter(), []
 
+    def start(self):
+        pass
+
+    def build_ahead(self, batch):
+        self.built = [number_of(one) for one in batch]
+
+    def end_builds(self):
+        pass
+
     def adopt(self, proposal, trial):
         self.adopted.append(number_of(proposal))
 
@@ -53,14 +62,16 @@ def trial(number, time_ns):
     return Trial(name, "cpp", outcome, time_ns=time_ns, reference_ns=time_ns and 1000.0)
 
 
-def tuned(runner, *, known=(), start=10):
-    tuner = Tuner(Numbers(start, 40), runner, batch_size=4, known=known)
+def tuned(runner, *, known=(), start=10, **options):
+    tuner = Tuner(Numbers(start, 40), runner, batch_size=4, known=known, **options)
     tuner.run(time.monotonic() + 60)
     return tuner
 
 
-def test_it_goes_on_from_what_was_measured():
-    tuner = tuned(Runner(lambda number: 100.0 + 10 * abs(number - 20)))
+@pytest.mark.parametrize("builds_ahead", [False, True])
+def test_it_goes_on_from_what_was_measured(builds_ahead):
+    runner = Runner(lambda number: 100.0 + 10 * abs(number - 20))
+    tuner = tuned(runner, builds_ahead=builds_ahead)
     assert number_of(tuner.leaders[0]) == 20
 
 
