@@ -30,13 +30,15 @@ if TYPE_CHECKING:
     from kernelwright.core.task import Task, Workload
     from kernelwright.loaders import load
     from kernelwright.report.page import write as report
-    from kernelwright.runtime.build import build
+    from kernelwright.runtime.build import build, misses
+    from kernelwright.runtime.uses import uses
     from kernelwright.search.result import Progress, Result
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "judge": "api", "optimize": "api", "repeat": "api", "build": "runtime.build", "load": "loaders",
+    "misses": "runtime.build", "uses": "runtime.uses",
     "report": "report.page:write", "Archive": "archive",
     "Progress": "search.result", "Result": "search.result",
     "Receipt": "archive.receipt", "Repetition": "archive.repetition",

@@ -15,9 +15,9 @@ from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.places import read_regular
-from kernelwright.core.settings import load_settings
+from kernelwright.core.settings import BOTH_MODES, Settings, load_settings
 from kernelwright.core.syntax import UNREADABLE, parse
-from kernelwright.core.task import Task
+from kernelwright.core.task import MODES, Task
 from kernelwright.loaders import load
 from kernelwright.search import loop
 from kernelwright.search.result import OnProgress, Result
@@ -34,7 +34,9 @@ def optimize(
     """Search for a faster kernel for a module, a function, a file or a Task, and write the report.
 
     ``inputs`` and ``init`` are as in ``load``; ``settings`` are the fields of ``Settings``, over
-    those of ``kernelwright.toml`` in the working folder.
+    those of ``kernelwright.toml`` in the working folder. With ``mode="both"`` a module that
+    computes otherwise in training is searched twice, with half of the budget each: the result is
+    that of evaluation, and its ``other`` is that of training; ``build`` takes both.
 
     Raises:
         KernelwrightError: wrong use, bad input, or a machine that failed; never a bad candidate.
@@ -44,14 +46,36 @@ def optimize(
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
     from kernelwright.report import page
 
-    report = Path(resolved.out, f"{task.name}.html")
-    page.require_place(report)
-    result = loop.optimize(task, settings=resolved, on_progress=on_progress)
-    if not result.evaluated:
-        return result
-    with Archive(result.archive_url) as archive:
-        page.write(archive, report, task=result.task.digest)
-    return replace(result, report_path=report)
+    searches = [(task, resolved)]
+    if resolved.mode == BOTH_MODES:
+        searches = _in_both_modes(task, resolved)
+    reports = [Path(each.out, f"{one.name}.html") for one, each in searches]
+    for report in reports:
+        page.require_place(report)
+    results: list[Result] = []
+    for (one, each), report in zip(searches, reports, strict=True):
+        result = loop.optimize(one, settings=each, on_progress=on_progress)
+        if result.evaluated:
+            with Archive(result.archive_url) as archive:
+                page.write(archive, report, task=result.task.digest)
+            result = replace(result, report_path=report)
+        results.append(result)
+        if result.interrupted:
+            break
+    return replace(results[0], other=results[1] if len(results) > 1 else None)
+
+
+def _in_both_modes(task: Task, settings: Settings) -> list[tuple[Task, Settings]]:
+    """The searches for a module in both of its modes: one where it computes the same in both."""
+    from kernelwright.compiler.candidate.parts import computes_the_same_in_both_modes
+
+    if computes_the_same_in_both_modes(task):
+        return [(task, replace(settings, mode=""))]
+    half = settings.budget_s / 2
+    return [
+        (replace(task, name=f"{task.name}-{mode}"), replace(settings, mode=mode, budget_s=half))
+        for mode in MODES
+    ]
 
 
 def judge(
@@ -77,7 +101,7 @@ def judge(
     if not isinstance(candidate, Candidate):
         candidate = read_candidate(Path(candidate))
     candidate = replace(candidate, entry=entry or candidate.entry)
-    task = task.in_precision(resolved.precision)
+    task = resolved.applied_to(task)
     if receipt is not None:
         Receipt.require_place(receipt)
     evaluation = loop.judge(task, candidate, settings=resolved)
@@ -100,7 +124,7 @@ def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:
         receipt = Receipt.read(receipt)
     if "threads" not in settings:
         fitting_threads(receipt.settings.get("threads", 0), "the threads of the receipt's verdict")
-    same = {"precision": receipt.task.precision}  # stands in the task's own text
+    same = {"precision": receipt.task.precision, "mode": receipt.task.mode}  # of the task's text
     resolved = load_settings(Path.cwd(), **(receipt.settings | settings | same))
     again = loop.judge(receipt.task, receipt.candidate, settings=resolved)
     return Repetition(receipt, again)

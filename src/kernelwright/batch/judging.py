@@ -38,7 +38,7 @@ def judge_all(
         TaskError: the task cannot be run.
         DeviceError: the machine failed.
     """
-    task = task.in_precision(settings.precision)
+    task = settings.applied_to(task)
     device = resolve(Device.parse(settings.device))
     verdicts: dict[str, Evaluation] = {}
     try:

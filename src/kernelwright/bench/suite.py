@@ -78,7 +78,7 @@ def run(
     Raises:
         DeviceError: this machine has no such device.
     """
-    entries = [replace(e, task=e.task.in_precision(settings.precision)) for e in entries]
+    entries = [replace(e, task=settings.applied_to(e.task)) for e in entries]
     device = resolve(Device.parse(settings.device))
     here = Here.of(device, settings, n_cores=len(slots[0].cores))
     Archive(settings.archive).close()  # created here, before several processes open it

@@ -97,7 +97,7 @@ INPUTS = _options(
         help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
     ),
 )
-MACHINE = field_options(Settings, "device", "threads", "cache", "precision")
+MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode")
 PROPOSING = _options(
     field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
     click.option(

@@ -86,11 +86,15 @@ def _result_facts(result: Result) -> dict[str, Any]:
         "baseline_ns": facts.baseline_ns(result.evaluated),
         "archive": without_password(result.archive_url),
         "interrupted": result.interrupted,
+        "mode": result.mode or None,
     }
 
 
-def one_result(result: Result) -> Answer:
-    """Return the answer of `optimize TASK`."""
+def one_result(result: Result, *, is_alone: bool = True) -> Answer:
+    """Return the answer of `optimize TASK`.
+
+    ``is_alone``: the module was searched in one mode only.
+    """
     pair = None
     if result.best is not None and result.evaluation is not None:
         pair = (result.best, result.evaluation)
@@ -98,11 +102,21 @@ def one_result(result: Result) -> Answer:
     lines = [_headline(result), f"{where}: {result.source_path}"]
     if result.report_path is not None:
         lines.append(f"report: {result.report_path}")
+    if result.mode and is_alone and result.other is None:
+        missing = "train" if result.mode == "eval" else "eval"
+        lines.append(
+            f"made for {result.mode} mode; in {missing} mode the module's own forward runs "
+            f"(--mode {missing} makes kernels for it, --mode both for the two)"
+        )
     if result.interrupted:
         lines.append("stopped early; the same command resumes from here")
     code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
     shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair), "\n".join(lines)]
-    return Answer(_result_facts(result), code, shown)
+    if result.other is None:
+        return Answer(_result_facts(result), code, shown)
+    second = one_result(result.other, is_alone=False)
+    told = _result_facts(result) | {"other": second.facts}
+    return Answer(told, min(code, second.exit_code), [*shown, *second.shown])
 
 
 def _headline(result: Result) -> str:

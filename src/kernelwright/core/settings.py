@@ -14,9 +14,10 @@ from typing import Any
 from kernelwright.core.device import Device, require_judged
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.option import Option, options_of, with_option
-from kernelwright.core.task import PRECISIONS
+from kernelwright.core.task import MODES, PRECISIONS, Task
 
 FILE_NAME = "kernelwright.toml"
+BOTH_MODES = "both"
 _KINDS = {
     bool: "true or false", int: "a whole number", float: "a number", str: "a text",
     tuple: "a list of texts",
@@ -142,6 +143,15 @@ class Settings:
         ),
     )
     """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
+    mode: str = with_option(
+        "",
+        Option(
+            "Put the module into eval or train mode, or search both, one after the other.",
+            default="as it is constructed or given",
+            choices=(*MODES, BOTH_MODES),
+        ),
+    )
+    """'eval', 'train' or 'both'; '': the mode that the module is constructed or given in."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -158,6 +168,14 @@ class Settings:
         for name in ("budget_tokens", "budget_usd"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise _misfit(name, getattr(self, name), "give a number, or 0 for no limit")
+
+    def applied_to(self, task: Task) -> Task:
+        """The task in the precision and the mode of these settings.
+
+        Raises:
+            UsageError: they are not the task's own, or both modes are asked for at once.
+        """
+        return task.in_precision(self.precision).in_mode(self.mode)
 
 
 def load_settings(folder: Path, **arguments: Any) -> Settings:

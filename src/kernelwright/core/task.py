@@ -12,7 +12,10 @@ from kernelwright.core.errors import UsageError, nearest
 
 PRECISIONS = ("tf32", "bf16", "fp16")
 """What products of a float32 task may be rounded to on the way, where the user asks for it."""
+MODES = ("eval", "train")
+"""The modes of a module; without one asked for, it is in the mode that its constructor leaves."""
 _PRECISION = re.compile(rf"^PRECISION\s*=\s*[\"']({'|'.join(PRECISIONS)})[\"']", re.M)
+_MODE = re.compile(rf"^MODE\s*=\s*[\"']({'|'.join(MODES)})[\"']", re.M)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,31 @@ class Task:
                 do="leave it out" if self.precision else nearest(asked, PRECISIONS),
             )
         line = f'PRECISION = "{asked}"  # the forward may round to it; inputs and results stay'
+        return replace(self, source=f"{self.source.rstrip()}\n\n\n{line}\n")
+
+    @cached_property
+    def mode(self) -> str:
+        """The mode that the text asks for, or ''."""
+        found = _MODE.search(self.source)
+        return found[1] if found else ""
+
+    def in_mode(self, asked: str) -> Task:
+        """The task with the module in the mode asked for; '' asks for nothing.
+
+        It is another task, as ``in_precision`` makes one.
+
+        Raises:
+            UsageError: no such mode, or the text asks for another.
+        """
+        if asked in ("", self.mode):
+            return self
+        if asked not in MODES or self.mode:
+            raise UsageError(
+                f'{self.name} cannot be judged in "{asked}" mode',
+                seen=f"its text says MODE = {self.mode!r}" if self.mode else asked,
+                do="leave it out" if self.mode else nearest(asked, MODES),
+            )
+        line = f'MODE = "{asked}"  # what the module is put into after its construction'
         return replace(self, source=f"{self.source.rstrip()}\n\n\n{line}\n")
 
 

@@ -77,7 +77,7 @@ class Judge:
         isolation.require_linux()
         self.device = device or Device.parse("cpu")
         self.settings = settings or Settings()
-        self.task = task.in_precision(self.settings.precision)
+        self.task = self.settings.applied_to(task)
         self.machine = machine or Machine.of(
             self.device, threads=self.settings.threads, fork_server=fork_server
         )

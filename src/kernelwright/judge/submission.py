@@ -155,6 +155,7 @@ def build(
         pickle.dumps(oracle.forward.initial),
         oracle.forward.weight_seed,
         setup,
+        mode=oracle.forward.task.mode,
         spare=_constant_buffers(oracle),
         may_expand=any(map(is_expanded, oracle.example)),
         entries=oracle.profile.results.entries,

@@ -69,7 +69,7 @@ class Reference:
     def build(self, seed: int) -> torch.nn.Module:
         """Build the module on the CPU, with weights drawn after ``torch.manual_seed(seed)``.
 
-        The module keeps its mode: one that is constructed in train mode is judged in train mode.
+        The module is in the mode that the task asks for, else in the one of its construction.
 
         Raises:
             TaskError: the constructor does not accept the task's arguments.
@@ -79,6 +79,8 @@ class Reference:
         what = f"{self.task.entry}(*get_init_inputs()) fails"
         with self._running(what, advice, seed=seed, context=f"with {arguments!r:.200}"):
             module = self.namespace[self.task.entry](*arguments)
+            if self.task.mode:
+                module.train(self.task.mode == "train")
         self._fill(module, seed)
         return module
 

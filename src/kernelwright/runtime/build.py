@@ -7,13 +7,16 @@ import importlib.util
 import itertools
 import linecache
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from kernelwright.compiler.candidate.unchanged import misses_of
 from kernelwright.core.digest import digest
-from kernelwright.core.errors import TaskError
+from kernelwright.core.errors import TaskError, UsageError, nearest
 from kernelwright.core.syntax import lines
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.neighbours import own_neighbours
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from kernelwright.runtime.dispatch import Key
 
 BUILDABLE = "give a Result, a list of them, or the path of a candidate's file"
+ON_MISS = ("warn", "raise", "silent")
 _NUMBERS = itertools.count()
 BUILD_SEED = 0
 """Seed of the weights of a module that is built without a state_dict, as in KernelBench."""
@@ -38,6 +42,7 @@ def build(
     result: Result | Sequence[Result] | Path | str,
     *args: Any,
     state_dict: Mapping[str, Tensor] | None = None,
+    on_miss: str = "warn",
     **kwargs: Any,
 ) -> nn.Module:
     """Build the module that a result's source file (or any candidate file) defines.
@@ -45,8 +50,13 @@ def build(
     From one Result, ``args`` and ``kwargs`` default to the task's constructor arguments, and the
     weights to the reference's if the task was made from an object. From several Results, one for
     each input shape of the same module, the built module's forward picks the kernel by shape; for
-    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). The
-    file runs in this process: build only files that were judged or that you trust.
+    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). So it
+    is for a result in both modes. The file runs in this process: build only files that were judged
+    or that you trust.
+
+    A call that no kernel serves is a miss, and runs the module's own code. ``on_miss`` says what
+    else happens: "warn" once for each reason, "raise" a RuntimeError, or stay "silent". ``misses``
+    counts them, and ``built.why_not(*inputs)`` says why a call would be one.
 
     In both cases the weights have the same names as in the reference. The built module can be
     copied and pickled. Its source texts are pickled with it and run when it is unpickled.
@@ -54,13 +64,32 @@ def build(
     Raises:
         TaskError: the file does not define ModelNew or does not accept the weights; or the list of
             results is empty or mixes different modules.
+        UsageError: ``on_miss`` is none of the three.
     """
+    if on_miss not in ON_MISS:
+        raise UsageError("on_miss is not known", seen=repr(on_miss), do=nearest(on_miss, ON_MISS))
+    if isinstance(result, Result) and result.other is not None:
+        result = [replace(result, other=None), result.other]
     if isinstance(result, Sequence):
         results = [one for one in result if isinstance(one, Result)]
         if len(results) == len(result):
-            return _by_shape(results, args, kwargs, state_dict)
+            return _by_shape(results, args, kwargs, state_dict, on_miss)
     if not isinstance(result, (Result, str, Path)):
         raise TaskError("there is nothing to build", seen=type(result).__name__, do=BUILDABLE)
+    module = _from_file(result, args, kwargs, state_dict)
+    for part in module.modules():
+        if hasattr(type(part), "on_miss"):
+            vars(part)["on_miss"] = on_miss
+    return module
+
+
+def _from_file(
+    result: Result | Path | str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state_dict: Mapping[str, Tensor] | None,
+) -> nn.Module:
+    """Build what one file defines."""
     path = result.source_path if isinstance(result, Result) else Path(result)
     if path is None:
         raise TaskError(
@@ -76,9 +105,23 @@ def build(
         if state_dict is None and reference.has_fixed_weights:
             state_dict = weights_of(reference.build(BUILD_SEED))
     module: nn.Module = file.ModelNew(*args, **kwargs)
+    if isinstance(result, Result) and result.task.mode:
+        module.train(result.task.mode == "train")
     if state_dict is not None:
         module.load_state_dict(state_dict)
     return module
+
+
+def misses(module: nn.Module) -> dict[str, int]:
+    """How many calls of a built module were not served by its kernels, by reason.
+
+    ``module`` may contain built modules: their misses are added up.
+    """
+    total = Counter(misses_of(module))
+    for part in module.modules():
+        for kernel in getattr(part.forward, "kernels", {}).values():  # built from several results
+            total.update(misses_of(kernel))
+    return dict(total)
 
 
 def _executed(path: Path) -> ModuleType:
@@ -110,7 +153,7 @@ def _run(text: str, path: str, name: str) -> ModuleType:
     return file
 
 
-def _opened(task: Task) -> Reference:
+def opened(task: Task) -> Reference:
     """Open the task's reference under a unique module name, so that its modules can be pickled.
 
     The unique name keeps other executions of the same source from replacing its classes.
@@ -151,18 +194,19 @@ def _by_shape(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     state_dict: Mapping[str, Tensor] | None,
+    on_miss: str,
 ) -> nn.Module:
     """Build a module with the best kernel for each shape; all kernels share its weights."""
-    from kernelwright.runtime.dispatch import ByShape, forms_of
+    from kernelwright.runtime.dispatch import ByShape, forms_of, modes_of
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
-    opened = [_opened(result.task) for result in results]
+    references = [opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)
         if args or kwargs
         else reference.build(BUILD_SEED)
-        for result, reference in zip(results, opened, strict=True)
+        for result, reference in zip(results, references, strict=True)
     ]
     first = modules[0]
     for result, module in zip(results, modules, strict=True):
@@ -175,16 +219,22 @@ def _by_shape(
             )
     if state_dict is not None:
         first.load_state_dict(state_dict)
-    kernels: dict[Key, Result] = {}
-    for result, reference in zip(results, opened, strict=True):
-        if result.evaluation is not None:
-            kind = result.evaluation.environment.device.partition(":")[0]
-            device = "cuda" if kind == "hip" else kind
-            key = (device, forms_of(reference.inputs(BUILD_SEED, "cpu")))
-            kernels[key] = max(kernels.get(key, result), result, key=_least_gain)
     weights = first.state_dict()
-    built = {key: build(r, *args, state_dict=weights, **kwargs) for key, r in kernels.items()}
-    first.forward = ByShape(first, built)
+    kernels: dict[Key, nn.Module] = {}
+    gains: dict[Key, float] = {}
+    for result, reference, module in zip(results, references, modules, strict=True):
+        if result.evaluation is None:
+            continue
+        kind = result.evaluation.environment.device.partition(":")[0]
+        kernel = build(result, *args, state_dict=weights, on_miss=on_miss, **kwargs)
+        modes = () if getattr(kernel, "any_mode", False) else modes_of(module)
+        forms = forms_of(reference.inputs(BUILD_SEED, "cpu"))
+        key: Key = ("cuda" if kind == "hip" else kind, forms, modes)
+        if key not in kernels or _least_gain(result) > gains[key]:
+            kernels[key], gains[key] = kernel, _least_gain(result)
+    first.forward = ByShape(first, kernels)
+    first.on_miss = on_miss
+    first.why_not = first.forward.why_not
     return first
 
 

@@ -15,24 +15,27 @@ from kernelwright.compiler.candidate.unchanged import (
     Described,
     description_of,
     kept_by,
+    missed,
 )
 from kernelwright.core.errors import TaskError
 
 Form = tuple[Hashable, ...]
 """The form of an input. For a tensor: dtype, shape, and strides of the axes longer than 1. For a
 list, tuple or dict: the type and the forms of the items. For any other value: type and value."""
-Key = tuple[str, tuple[Form, ...]]
-"""The kind of device and the form of every input."""
+Key = tuple[str, tuple[Form, ...], tuple[bool, ...]]
+"""The kind of device, the form of every input, and the modes of the module's parts; no modes for a
+kernel that serves all of them."""
 
 
 class ByShape:
     """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
-    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in the
-    mode (train or eval) in which the module is constructed, without gradients and outside
-    ``torch.autocast``, and for a module with these parts, hooks and attributes. Anything else goes
+    A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in one
+    mode (train or eval) or for both, without gradients and outside ``torch.autocast``, and for a
+    module with these parts, hooks and attributes. Anything else goes
     to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
-    gradients, and one that the kernel itself sends to its reference. ``why_not`` says the reason.
+    gradients, and one that the kernel itself sends to its reference. Such a miss is counted, and
+    told as the module's ``on_miss`` says; ``why_not`` gives the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.
@@ -47,7 +50,6 @@ class ByShape:
         self.kernels = dict(kernels)
         home = type(module).__module__
         self._described = Described(description_of(module, home), home)
-        self._judged_modes = _modes(module)
         self._shared_for: object = None
         self.__signature__ = inspect.signature(self.own)
         for kernel in self.kernels.values():
@@ -63,6 +65,7 @@ class ByShape:
         given = self._by_position(inputs, named)
         kernel = self._found(given)
         if isinstance(kernel, str):
+            missed(self.module, kernel)
             return self.own(*inputs, **named)
         with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
             return kernel(*given)
@@ -105,22 +108,30 @@ class ByShape:
         )
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient:
-            return "gradients are wanted of inputs or weights"
+            return "gradients are wanted, and kernels give none; call it under torch.no_grad()"
         if len(devices) != 1:
             return f"the inputs are on {len(devices)} kinds of device"
         device = devices.pop()
         if torch.is_autocast_enabled(device):
-            return "autocast is on"
+            return "autocast is on; turn it off, and give inputs of the dtypes that were judged"
         if not all(type(size) is int for tensor in tensors for size in tensor.shape):
             return "the sizes of an input are symbols"
-        kernel = self.kernels.get((device, forms_of(inputs)))
+        forms = forms_of(inputs)
+        kernel = self.kernels.get((device, forms, ()))
+        kernel = kernel or self.kernels.get((device, forms, modes_of(self.module)))
         if kernel is None:
-            return "no kernel was judged on such inputs"
-        if not getattr(kernel, "any_mode", False) and _modes(self.module) != self._judged_modes:
-            return "the module is in another mode than the kernel was judged in"
+            return self._why_none(device, forms)
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._described.why_changed(self.module) or self._following(kernel)
+
+    def _why_none(self, device: str, forms: tuple[Form, ...]) -> str:
+        if any(key[:2] == (device, forms) for key in self.kernels):
+            return (
+                "the module is in another mode than the kernel was judged in; call .train() or "
+                ".eval(), or search in this mode"
+            )
+        return "no kernel was judged on such inputs; search with them, and build both results"
 
     def _following(self, kernel: nn.Module) -> nn.Module | str:
         """The kernel, with the weights of parts that were put in place of others."""
@@ -147,8 +158,9 @@ class ByShape:
         return True
 
 
-def _modes(module: nn.Module) -> list[bool]:
-    return [part.training for part in module.modules()]
+def modes_of(module: nn.Module) -> tuple[bool, ...]:
+    """Whether each part of the module is in training mode."""
+    return tuple(part.training for part in module.modules())
 
 
 def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:

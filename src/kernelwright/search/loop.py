@@ -80,7 +80,7 @@ def optimize(
         OSError: the folder for sources is not writable.
     """
     require_source(settings.out, task.name)
-    task = task.in_precision(settings.precision)
+    task = settings.applied_to(task)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
@@ -452,7 +452,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
         TaskError: the task cannot be run.
         DialectError: the candidate's dialect cannot run on the device.
     """
-    task = task.in_precision(settings.precision)
+    task = settings.applied_to(task)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as opened:

@@ -66,6 +66,8 @@ class Result:
     """The reason why the task could not be searched; only in the results of a suite."""
     reasons: tuple[str, ...] = ()
     """The reasons why proposers had nothing to propose."""
+    other: Result | None = None
+    """The result of the same module in training mode, where both modes were searched."""
 
     def __repr__(self) -> str:
         """Summarise the result in one line."""
@@ -80,6 +82,12 @@ class Result:
                 parts.append(f"{found.speedup} × {found.timing.strongest}")
             said = f"{', '.join(parts)}, on {found.environment.device}"
         return f"<Result {self.task.name}: {said}>"
+
+    @property
+    def mode(self) -> str:
+        """The only mode that the kernels of ``best`` serve, 'eval' or 'train'; empty if they serve
+        both, or if nothing is known of it."""
+        return str(self.best.schedule.get("mode", "")) if self.best else ""
 
     @property
     def counts(self) -> dict[str, int]:

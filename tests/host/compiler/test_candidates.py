@@ -230,8 +230,9 @@ def test_tasks_without_source(target, inputs) -> None:
     candidate, module = built(task, proposal)
     torch.testing.assert_close(candidate(*inputs), module(*inputs))
     assert "Every other use is refused." in " ".join(proposal.candidate.source.split())
+    wanted = [x.clone().requires_grad_() for x in inputs]
     with torch.enable_grad(), pytest.raises(RuntimeError, match=r"(?s)without gradients .*no_grad"):
-        candidate(*inputs)
+        candidate(*wanted)
 
 
 @torch.no_grad()

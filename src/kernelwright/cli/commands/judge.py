@@ -65,6 +65,7 @@ def command(
     threads: int | None,
     cache: str | None,
     precision: str | None,
+    mode: str | None,
     as_json: bool,
     **options: Any,
 ) -> Answer:
@@ -81,18 +82,17 @@ def command(
     kind, are reported. Name TASK as well to make sure that the receipt is about that task.
     """
     given = {key: value for key, value in options.items() if value not in (None, ())}
-    settings = load_settings(
-        Path.cwd(),
-        device=device,
-        threads=threads,
-        cache=cache,
-        precision=precision,
-        archive=given.get("archive"),
-    )
+    asked = {
+        "device": device,
+        "threads": threads,
+        "cache": cache,
+        "precision": precision,
+        "mode": mode,
+    }
+    settings = load_settings(Path.cwd(), **asked, archive=given.get("archive"))
     if repeat is not None:
         _only("--repeat", given)
-        machine = {"device": device, "threads": threads, "cache": cache, "precision": precision}
-        overrides = {key: value for key, value in machine.items() if value is not None}
+        overrides = {key: value for key, value in asked.items() if value is not None}
         return answers.repetition(_repeat(repeat, words, given, overrides))
     if suite is not None:
         _only("--suite", given)
@@ -126,6 +126,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
             threads=settings.threads,
             cache=settings.cache,
             precision=settings.precision,
+            mode=settings.mode,
         )
     return answers.verdict(evaluation, candidate, receipt)
 
@@ -219,14 +220,16 @@ def _repeat(
             do=f"leave {words[1]} out, or judge it without --repeat",
         )
     receipt = Receipt.read(path)
-    precision = receipt.task.precision
-    if overrides.get("precision", precision) != precision:
-        raise UsageError(
-            "a receipt has its own precision",
-            seen=f"--precision {overrides['precision']}, and {precision or 'none'} in {path}",
-            do="leave --precision out",
-        )
-    if words and _load(words[0], given).in_precision(precision).digest != receipt.task.digest:
+    own = {"precision": receipt.task.precision, "mode": receipt.task.mode}
+    for name, value in own.items():
+        if overrides.get(name, value) != value:
+            raise UsageError(
+                f"a receipt has its own {name}",
+                seen=f"--{name} {overrides[name]}, and {value or 'none'} in {path}",
+                do=f"leave --{name} out",
+            )
+    settings = Settings(precision=own["precision"], mode=own["mode"])
+    if words and settings.applied_to(_load(words[0], given)).digest != receipt.task.digest:
         raise TaskError(
             f"{path} is not about {words[0]}",
             seen=f"a receipt about {receipt.task.name} ({receipt.task.digest})",

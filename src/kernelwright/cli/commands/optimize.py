@@ -21,7 +21,7 @@ from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
-from kernelwright.core.settings import Settings, load_settings, parse_budget
+from kernelwright.core.settings import BOTH_MODES, Settings, load_settings, parse_budget
 from kernelwright.report import page
 from kernelwright.search import loop
 from kernelwright.suites.suite import suite_entries
@@ -68,6 +68,12 @@ def command(
             )
             return answers.one_result(result)
         resolved = load_settings(Path.cwd(), **given)
+        if resolved.mode == BOTH_MODES:
+            raise UsageError(
+                "a suite is searched in one mode",
+                seen="--mode both",
+                do="give --mode eval or train",
+            )
         entries = suite_entries(
             suite, device=resolved.device, path=path, levels=levels, problems=problems
         )

@@ -11,7 +11,7 @@ from kernelwright.compiler.candidate import unchanged
 
 IMPORTS = (
     "import functools", "import operator", "import torch", "import types",
-    "from operator import eq", "from torch import nn",
+    "import warnings", "from operator import eq", "from torch import nn",
 )  # fmt: skip
 _FITS = '''\
 def _keys(*names):
@@ -74,14 +74,42 @@ def _has_form(tensor, shape, strides, dtype):
 
 def _unfit(expected, *tensors):
     """Why the kernels are not made for these inputs, or for the mode that torch is in."""
-    if torch.is_grad_enabled():
-        return "gradients are on"
     if torch.is_autocast_enabled("{device}"):
-        return "autocast is on"
-    for tensor, (name, *form) in zip(tensors, expected):
-        if not _has_form(tensor, *form):
-            return f"{{name}} is not of the shape, strides and dtype {{form}} on {device}"
-    return ""'''
+        return "autocast is on; turn it off, and give inputs of the kernels' own dtypes"
+    for tensor, row in zip(tensors, expected):
+        if not _has_form(tensor, *row[1:]):
+            return _other_form(*row)
+    return ""
+
+
+@functools.cache  # a miss has to be cheap, and writing a text is not
+def _other_form(name, *form):
+    return (
+        f"{{name}} is not of the shape, strides and dtype {{form}} on {device}; "
+        "kernels for other forms come from a search with such inputs"
+    )
+
+
+NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
+
+
+def _wants_gradients(module, weights, *tensors):
+    """Whether autograd would record the call: the kernels compute none of what it needs."""
+    for tensor in tensors:
+        if getattr(tensor, "requires_grad", False):
+            return True
+    for row in weights:
+        part = module
+        for step in row[0]:
+            part = part._modules.get(step)
+            if part is None:
+                return False
+        weight = part._parameters.get(row[1])
+        if weight is None:
+            weight = getattr(part, row[1], None)  # a buffer, or made by a parametrization
+        if getattr(weight, "requires_grad", False):
+            return True
+    return False'''
 _WEIGHTS = '''
 
 def _unfit_weights(module, weights):

@@ -129,8 +129,10 @@ def face_of(
         path: indexed_text(path) if rebuilt else path_text(module, path)
         for path in [*captured.attributes.values(), *(path for _, path in captured.mutations)]
     }
-    face = Face(title, device_kind, tuple(conditions), passed, unpacked, paths)
-    return (replace(face, elsewhere="is refused") if rebuilt else face), tensors
+    face = Face(
+        title, device_kind, tuple(conditions), passed, unpacked, paths, is_refused_elsewhere=rebuilt
+    )
+    return face, tensors
 
 
 def with_parts(face: Face, module: nn.Module, reference: Spliced, home: str, *, mode: bool) -> Face:

@@ -39,6 +39,10 @@ _LIBRARY_IMPORTS = (
     "from torch import nn",
 )  # fmt: skip
 _WIDTH = 96
+ANY_MODE = "    any_mode = True  # training and evaluation are the same"
+ON_MISS = """\
+    on_miss = "warn"  # or "raise", or "silent": when the module's own forward serves a call
+    misses = property(misses_of)"""
 LET_GO_ELEMENTS = 1 << 18
 """Smaller tensors may live until forward returns: a line for each would say nothing."""
 
@@ -68,8 +72,9 @@ class Face:
     """The module's parts, as ``unchanged.description_of`` has them."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
-    elsewhere: str = "takes the reference's own forward"
-    """What becomes of uses that the kernels are not made for."""
+    is_refused_elsewhere: bool = False
+    """Whether uses that the kernels are not made for are refused: there is no text of the
+    reference's forward. Otherwise that forward serves them."""
 
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
@@ -134,7 +139,8 @@ def _docstring(program: Program, face: Face) -> str:
     shapes = ", ".join(map(_shown, program.inputs))
     where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
-    about += f" without gradients and outside autocast. Every other use {face.elsewhere}."
+    elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
+    about += f" without gradients and outside autocast. Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -171,15 +177,18 @@ def guard_text(
     whether forward looks at them.
     """
     conditions = " and ".join(face.conditions)
+    where = f"the kernels are for calls where {conditions}"
     is_for_one_mode = "training" in face.described[""][1]
+    looked_at = face.weights if weights else "()"
+    wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
+    if face.compiled:  # no table of weights: torch.compile looks at them
+        wants = "any(weight.requires_grad for weight in self.parameters())"
     lines = [
         '"""The launches that serve a call, or why none do."""',
         *([face.unpacked] if face.unpacked else []),
-        *(
-            [f"if not ({conditions}):", f'    return "it is not so that {conditions}"']
-            if conditions
-            else []
-        ),
+        f"if torch.is_grad_enabled() and {wants}:",
+        "    return NO_GRADIENTS",
+        *([f"if not ({conditions}):", f"    return {where!r}"] if conditions else []),
         f"kernels = _way({', '.join([*ways, *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
@@ -191,13 +200,14 @@ def guard_text(
         ")",
     ]
     say = [
-        '"""Why the module\'s own forward serves a call; empty where kernels do."""',
+        '"""Why the module\'s own forward serves such a call; empty where kernels do."""',
         f"found = self._launches_for({face.passed})",
         'return found if isinstance(found, str) else ""',
     ]
-    any_mode = "    any_mode = True  # training and evaluation are the same"
+    modes = [] if is_for_one_mode else [ANY_MODE]
     methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
-    return "\n\n".join(methods if is_for_one_mode else [any_mode, *methods])
+    tells = [] if face.is_refused_elsewhere else [ON_MISS]
+    return "\n\n".join([*modes, *tells, *methods])
 
 
 def dispatch_lines(face: Face) -> list[str]:
@@ -206,6 +216,7 @@ def dispatch_lines(face: Face) -> list[str]:
         *([face.unpacked] if face.unpacked else []),
         f"kernels = self._launches_for({face.passed})",
         "if isinstance(kernels, str):",
+        *([] if face.is_refused_elsewhere else ["    missed(self, kernels)"]),
         f"    return self._reference_forward({face.passed})",
     ]
 
@@ -269,6 +280,7 @@ def _check_lines(program: Program, face: Face) -> list[str]:
         return []
     return [
         f"if not ({' and '.join(program.checks)}):",
+        '    missed(self, "a buffer has not the value that the kernels rely on")',
         f"    return self._reference_forward({face.passed})",
     ]
 

@@ -80,6 +80,8 @@ def write_multi_part(
     new = f'''class ModelNew({entry}):
     """The reference; the parts that could be captured have a new forward."""
 
+    misses = property(misses_of)
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
 {textwrap.indent(chr(10).join(lines), " " * 8)}'''

@@ -25,7 +25,7 @@ from kernelwright.compiler.capture.capture import (
     is_same_in_both_modes,
 )
 from kernelwright.core.task import Task
-from kernelwright.loaders.reference import CHECK_SEED, Reference
+from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
 Arguments = tuple[Any, ...]
 
@@ -66,6 +66,21 @@ def open_parts(
     counts = _mode_counts(module, inputs, captured)
     face = with_parts(face, module, text, _home(module), mode=counts)
     return text, [Part("", captured, face, arguments, text.signature)]
+
+
+def computes_the_same_in_both_modes(task: Task) -> bool:
+    """Whether a task's module is captured as the same graph in training and in evaluation.
+
+    Raises:
+        TaskError: the task does not run.
+    """
+    reference = open_reference(task)
+    module = reference.build(CHECK_SEED)
+    try:
+        inputs = reference.blank_inputs()
+        return is_same_in_both_modes(module, inputs, capture(module, inputs))
+    except CannotCapture:
+        return False
 
 
 def _children(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 from operator import eq
 
 import torch
@@ -23,6 +24,9 @@ class Kept:
 
     seen = prepared = prepared_from = replay = None
 
+    def __init__(self):
+        self.misses = {}  # why calls were served by the module's own forward → how many
+
     def __reduce__(self):
         return Kept, ()
 
@@ -30,8 +34,12 @@ class Kept:
 TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
 """Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
-PLUMBING = {*vars(nn.Module()), *COMPILING, "_kept"}  # these say nothing of a forward
-BY_CALLERS = {"forward", "_reference_forward"}  # of the whole module: its callers meet them
+PLUMBING = {*vars(nn.Module()), *COMPILING, "_kept", "on_miss"}  # these say nothing of a forward
+BY_CALLERS = {
+    "forward",
+    "_reference_forward",
+    "why_not",
+}  # of the whole module: its callers meet them
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 GLOBAL_HOOKS = [vars(nn.modules.module)["_global" + name] for name in HOOKS]
 
@@ -39,6 +47,47 @@ GLOBAL_HOOKS = [vars(nn.modules.module)["_global" + name] for name in HOOKS]
 def kept_by(module):
     """The ``Kept`` of a module."""
     return vars(module).get("_kept") or vars(module).setdefault("_kept", Kept())
+
+
+MISS = "the kernels do not serve this call, the module's own forward does"
+
+
+def missed(module, reason):
+    """Count a call that the module's own forward serves, and do as ``module.on_miss`` says: "warn"
+    once for each reason, "raise", or be "silent"."""
+    if torch.compiler.is_dynamo_compiling():
+        return missed_at_trace(reason, module.on_miss)
+    counts = kept_by(module).misses
+    if reason not in counts or module.on_miss == "raise":
+        tell_of_miss(reason, module.on_miss)
+    counts[reason] = counts.get(reason, 0) + 1
+    return None
+
+
+def tell_of_miss(reason, on_miss):
+    """Warn or raise."""
+    text = f"{MISS}: {reason}"
+    if on_miss == "raise":
+        raise RuntimeError(text)
+    if on_miss == "warn":
+        warnings.warn(text, stacklevel=6)
+
+
+def missed_at_trace(reason, on_miss):
+    """The same for torch.compile, which runs this once, as it traces."""
+    tell_of_miss(reason, on_miss)
+
+
+missed_at_trace._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does
+
+
+def misses_of(module):
+    """How many calls of the module and its parts were not served by kernels, by reason."""
+    total = {}
+    for part in module.modules():
+        for reason, n_calls in getattr(vars(part).get("_kept"), "misses", {}).items():
+            total[reason] = total.get(reason, 0) + n_calls
+    return total
 
 
 def own_names(part, module):

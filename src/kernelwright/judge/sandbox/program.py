@@ -42,6 +42,8 @@ class Program:
     """The pickled arguments of the constructor."""
     seed: int
     setup: LibrarySetup | None = None
+    mode: str = ""
+    """'eval' or 'train', as the task asks; empty: the module is left as it is constructed."""
     spare: tuple[str, ...] = ()
     """Weights that the module may do without."""
     may_expand: bool = False

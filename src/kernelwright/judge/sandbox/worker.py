@@ -141,6 +141,8 @@ class Worker:
             if not isinstance(made, torch.nn.Module):
                 kind = type(made).__name__
                 raise TypeError(f"{program.entry}(...) is no torch.nn.Module but a {kind}")
+            if program.mode:
+                made.train(program.mode == "train")
             self.module = written_out(made.to(self.device))
         self.load(weights=weights)
         if setup.precision:

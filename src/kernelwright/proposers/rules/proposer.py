@@ -113,6 +113,7 @@ class OpenedTask:
     def __post_init__(self) -> None:
         reference = open_reference(self.brief.task)
         module = reference.build(SEED)
+        self.trains = module.training
         kind = self.brief.device.torch_name.partition(":")[0]
         self.text, self.parts = open_parts(self.brief.task, module, reference, kind)
 
@@ -154,10 +155,15 @@ class OpenedTask:
             candidate=Candidate(text, emitter.dialect),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
-            schedule={"variant": variant.name, "kernels": dict(schedule)},
+            schedule={"variant": variant.name, "kernels": dict(schedule)} | self._mode(),
             parent=parent,
             note=variant.name if parent is None else f"{variant.name}, refined",
         )
+
+    def _mode(self) -> dict[str, str]:
+        """The mode that kernels are made for; empty where they serve both."""
+        is_for_one = any("training" in part.face.described[""][1] for part in self.parts)
+        return {"mode": "train" if self.trains else "eval"} if is_for_one else {}
 
 
 def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
