@@ -23,6 +23,7 @@ def task():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_second_search_tries_none_again(tmp_path, task, fork_server, few_settings):
     url = str(tmp_path / "archive.sqlite")
     settings = Settings(archive=url, out=str(tmp_path), dialects=("cpp",), budget_s=120.0)
