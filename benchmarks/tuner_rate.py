@@ -2,11 +2,10 @@
 
     python benchmarks/tuner_rate.py [TASK.py ...] [--device cuda] [--dialect triton] [--budget 20s]
 
-For every task and dialect: trials a second, from the start of the tuner and after its first race;
-the seconds at which races ended; how trials ended; and the best speedup over eager after 1, 4, 16, …
-trials. At the end the best and the first candidate are raced once more, side by side. Trials are no
-verdicts. Targets: 15 trials a second for kernels below 1 ms on a GPU with 16 cores, 4 on two CPU
-cores.
+For every task and dialect: trials a second, of all and after the first race; the seconds at which
+races ended; how trials ended; and the best speedup over eager after 1, 4, 16 and more trials. At
+the end the best and the first candidate are raced once more, side by side. Trials are no verdicts.
+Targets: 15 trials a second for kernels below 1 ms on a GPU with 16 cores, 4 on two CPU cores.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.usable import usable_dialects
 from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
 from kernelwright.loaders import load
+from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.racing import FINAL_STAGES
 from kernelwright.tuner.space import Space
@@ -79,7 +79,9 @@ def measured(
         assert question is not None
         brief = Brief(task, device, (dialect,), threads=judge.threads, budget_s=budget_s)
         log = Log()
-        with TrialRunner(judge, question, (dialect,)) as runner:
+        with process_for(judge, (dialect,)) as process:
+            process.give(question)
+            runner = TrialRunner(process, judge.device_lock)
             tuner = Tuner(
                 Space(brief),
                 runner,

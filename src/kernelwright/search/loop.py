@@ -40,6 +40,7 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.process import TunerProcess, process_for
 from kernelwright.tuner.proposer import TunedRules
 from kernelwright.tuner.trials import TUNER_VERSION
 
@@ -84,11 +85,14 @@ def optimize(
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
-    with (
-        Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
-    ):
-        search = _Search(task, device, dialects, settings, archive, judge, on_progress)
+    judge = Judge(task, device=device, settings=settings, fork_server=fork_server)
+    with contextlib.ExitStack() as stack:
+        archive = stack.enter_context(Archive(settings.archive))
+        tuner = None
+        if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
+            tuner = stack.enter_context(process_for(judge, dialects))
+        stack.enter_context(judge)
+        search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:
             search.ended = judge.nothing_to_win() if stops_early else {}
             if not search.ended:
@@ -110,6 +114,8 @@ class _Search:
     archive: Archive
     judge: Judge
     on_progress: OnProgress
+    tuner: TunerProcess | None = None
+    """The process that candidates of the built-in rules are tried in, if there are any."""
     history: History = field(default_factory=list)
     chosen_in_batch: set[str] = field(default_factory=set)
     """Digests of the candidates that were the fastest of their batch in this run: their verdicts
@@ -152,11 +158,7 @@ class _Search:
         The winners of other environments are judged first. In a round every proposer may use an
         equal share of the remaining time, and its results are shown to the next one.
         """
-        with contextlib.ExitStack() as stack:
-            found = (plugins.find("kernelwright.proposers", n) for n in self.settings.proposers)
-            self.run_rounds([self.with_trials(proposer, stack) for proposer in found])
-
-    def run_rounds(self, proposers: Sequence[Proposer | WaitingProposer]) -> None:
+        proposers = [*map(self.proposer, self.settings.proposers)]
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
         while True:
@@ -175,20 +177,17 @@ class _Search:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
 
-    def with_trials(
-        self, proposer: Proposer | WaitingProposer, stack: contextlib.ExitStack
-    ) -> Proposer | WaitingProposer:
-        """Return the proposer; the built-in rules with trials before their proposals are judged.
+    def proposer(self, name: str) -> Proposer | WaitingProposer:
+        """Return the proposer of this name; the built-in rules with trials before verdicts.
 
         Nobody else's candidates are run in a process that many share.
         """
-        if type(proposer) is not RulesProposer or not self.is_timed:
-            return proposer
+        if self.tuner is None or not self.is_timed or not _is_built_in_rules(name):
+            return cast("Proposer | WaitingProposer", plugins.find("kernelwright.proposers", name))
         known = self.archive.trials(
             self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
         )
-        tuned = TunedRules(self.judge, known=known, on_trials=self.keep_trials)
-        return stack.enter_context(tuned)
+        return TunedRules(self.judge, self.tuner, known=known, on_trials=self.keep_trials)
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:
         """Archive trials as soon as they are measured."""
@@ -412,6 +411,11 @@ def found_on(judge: Judge) -> dict[str, Any]:
     """Return the device, the environment and the judge version that a finished run is kept with."""
     there = judge.environment
     return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
+
+
+def _is_built_in_rules(name: str) -> bool:
+    """Whether the proposer of this name is our own, and not a plugin's."""
+    return type(plugins.find("kernelwright.proposers", name)) is RulesProposer
 
 
 def _settings_brief(

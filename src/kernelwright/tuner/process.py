@@ -17,7 +17,9 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from kernelwright.core import plugins
 from kernelwright.core.errors import DeviceError
+from kernelwright.judge import Judge
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.scheduling.device_lock import SharedHold
 from kernelwright.tuner.question import Question, put_in_memory
@@ -26,7 +28,7 @@ from kernelwright.tuner.worker import POSITION
 
 START_LIMIT_S = 120.0
 """Longest time in seconds until a worker stands ready; a cold disk takes 40 s to import torch."""
-STEP_LIMIT_S = 20.0
+STEP_LIMIT_S = 40.0
 """Longest time in seconds of one step: a call, or the build and the first calls of one
 candidate."""
 POLL_S = 0.05
@@ -41,20 +43,24 @@ class WorkerEnded(Exception):
 
 
 class TunerProcess:
-    """The tuner's program with its current worker; a context manager that ends all of it."""
+    """The tuner's program with its current worker; a context manager that ends all of it.
+
+    It imports torch, which takes seconds, before there is a question.
+    """
 
     def __init__(
         self,
-        question: Question,
         variables: Mapping[str, str],
         *,
+        threads: int,
         architecture: str = "",
         step_limit_s: float = STEP_LIMIT_S,
     ) -> None:
         """``variables``: the environment variables that the device and the dialects want.
         ``architecture``: the GPU's, such as sm_90; empty on a CPU."""
-        self._question, self._variables = question, variables
-        self._architecture, self._step_limit_s = architecture, step_limit_s
+        self._variables, self._threads = variables, threads
+        self.architecture, self._step_limit_s = architecture, step_limit_s
+        self._question_fd = -1
         self._channel: Connection | None = None
         self._pid = 0
         self._builds: Connection | None = None
@@ -66,16 +72,13 @@ class TunerProcess:
         with contextlib.ExitStack() as stack:
             self._words = stack.enter_context(tempfile.TemporaryFile())
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernelwright-tuner-"))
-            question_fd = put_in_memory(self._question)
-            stack.callback(os.close, question_fd)
             position_fd = os.memfd_create("position")
             stack.callback(os.close, position_fd)
             os.ftruncate(position_fd, POSITION.size)
             self._position = mmap.mmap(position_fd, POSITION.size)
             self._control, theirs = socket.socketpair()
             with theirs:
-                fds = (theirs.fileno(), position_fd, question_fd)
-                process = self._started(fds, folder)
+                process = self._started((theirs.fileno(), position_fd), folder)
             stack.callback(process.wait)
             stack.callback(self._control.close)
             stack.callback(self.end_worker)
@@ -84,6 +87,11 @@ class TunerProcess:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+
+    def give(self, question: Question) -> None:
+        """Say what the candidates are tried on."""
+        self._question_fd = put_in_memory(question)
+        self._stack.callback(os.close, self._question_fd)
 
     def start(self, hold: SharedHold | None = None) -> None:
         """Fork a worker if there is none, and wait until it stands ready.
@@ -149,7 +157,7 @@ class TunerProcess:
         """Return the number and the channel of a new process."""
         with self._forking:
             self._control.settimeout(START_LIMIT_S)
-            self._control.send(kind)
+            socket.send_fds(self._control, [kind], [self._question_fd])
             said, fds, *_ = socket.recv_fds(self._control, struct.calcsize("q"), 1)
             (pid,) = struct.unpack("q", said)
             return pid, Connection(fds[0])
@@ -182,9 +190,9 @@ class TunerProcess:
     def _started(self, fds: tuple[int, ...], folder: str) -> subprocess.Popen[bytes]:
         extra = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if os.path.isabs(p))}
         environment = isolation.child_environment(
-            {**self._variables, **extra}, scratch=folder, threads=self._question.threads
+            {**self._variables, **extra}, scratch=folder, threads=self._threads
         )
-        arguments = [*map(str, fds), self._architecture]
+        arguments = [*map(str, fds), self.architecture]
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "kernelwright.tuner.supervisor", *arguments],
             env=environment,
@@ -200,6 +208,15 @@ class TunerProcess:
         """Return the end of what the program wrote to its standard error."""
         self._words.seek(0)
         return self._words.read()[-300:].decode(errors="replace")
+
+
+def process_for(judge: Judge, dialects: Sequence[str]) -> TunerProcess:
+    """Return the process for a judge's device and for these dialects; the judge may open later."""
+    variables = dict(judge.machine.backend.visibility)
+    for name in dialects:
+        variables |= plugins.find("kernelwright.dialects", name).environment(judge.device)
+    architecture = judge.device.arch if judge.device.kind == "cuda" else ""
+    return TunerProcess(variables, threads=judge.threads, architecture=architecture)
 
 
 def _kill(pid: int) -> None:

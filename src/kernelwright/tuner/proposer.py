@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -14,6 +13,8 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.judge import Judge
 from kernelwright.proposers.rules import RulesProposer
+from kernelwright.proposers.rules.proposer import COMPILE_S
+from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
@@ -28,7 +29,7 @@ OnTrials = Callable[[Sequence[Trial]], None]
 
 
 class TunedRules:
-    """A proposer that tries the rules' candidates first; a context manager that ends the trials.
+    """A proposer that tries the rules' candidates first.
 
     Candidates that cannot be tried, such as those that torch.compile tunes, come after the best. If
     no trial can be made or none succeeds, the rules' proposals come as they are, and the reason is
@@ -37,21 +38,17 @@ class TunedRules:
 
     name = "rules"
 
-    def __init__(self, judge: Judge, *, known: Sequence[Trial], on_trials: OnTrials) -> None:
+    def __init__(
+        self, judge: Judge, process: TunerProcess, *, known: Sequence[Trial], on_trials: OnTrials
+    ) -> None:
         """``known``: trials of earlier searches in this environment. ``on_trials`` is called with
         the new trials of each race."""
-        self._judge, self._known, self._on_trials = judge, known, on_trials
+        self._judge, self._process = judge, process
+        self._known, self._on_trials = known, on_trials
         self._rules = RulesProposer()
         self._tuner: Tuner | None = None
         self._why_not = ""
         self._proposed: set[str] = set()
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self) -> TunedRules:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
 
     def propose(self, brief: Brief) -> Generator[Proposal, None, str | None]:
         """Yield the best candidates by trial, and then those that could not be tried.
@@ -59,6 +56,7 @@ class TunedRules:
         Raises:
             TaskError: the task cannot be opened.
         """
+        end = time.monotonic() + brief.budget_s
         timed = tuple(name for name in brief.dialects if self._is_timed(name))
         best = self._best(replace(brief, dialects=timed))
         if self._tuner is None or not self._tuner.leaders:
@@ -67,7 +65,8 @@ class TunedRules:
         for proposal in best:
             self._proposed.add(proposal.candidate.digest)
             yield proposal
-        yield from self._tuner.untunable()
+        if brief.budget_s >= COMPILE_S:
+            yield from self._tuner.untunable(end)
         if untimed := tuple(name for name in brief.dialects if name not in timed):
             yield from self._rules.propose(replace(brief, dialects=untimed))
         return None
@@ -105,13 +104,19 @@ class TunedRules:
         if question is None:
             self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
             return None
-        if judge.machine.backend.compiles_elsewhere:
+        compiles_elsewhere = judge.machine.backend.compiles_elsewhere
+        if compiles_elsewhere:
             judge.start_baselines()
-        runner = TrialRunner(judge, question, brief.dialects)
-        self._runner = self._stack.enter_context(runner)
-        space = Space(brief)
-        batch_size = BATCH[judge.device.kind]
-        return Tuner(space, runner, batch_size=batch_size, known=self._known, on_trials=self._told)
+        self._process.give(question)
+        self._runner = TrialRunner(self._process, judge.device_lock)
+        return Tuner(
+            Space(brief),
+            self._runner,
+            batch_size=BATCH[judge.device.kind],
+            builds_ahead=compiles_elsewhere,
+            known=self._known,
+            on_trials=self._told,
+        )
 
     def _told(self, trials: Sequence[Trial]) -> None:
         failed = [trial for trial in trials if trial.outcome is not TrialOutcome.MEASURED]

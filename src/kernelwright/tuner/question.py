@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge
 from kernelwright.judge.compare.outputs import Expected
 from kernelwright.judge.perturb.weight_sets import USUAL
+
+if TYPE_CHECKING:
+    from kernelwright.judge import Judge
 
 
 @dataclass(frozen=True)

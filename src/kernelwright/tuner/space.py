@@ -7,6 +7,7 @@ emitters write. A text that others wrote is tried only if ``admission`` admits i
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -56,11 +57,13 @@ class Space:
         fresh = (one for one in mixed if one is not None and self._is_new(one))
         return itertools.islice((one for one in fresh if self._is_tunable(one)), n)
 
-    def untunable(self) -> Iterator[Proposal]:
-        """Yield the candidates of the cost order that cannot be tried."""
+    def untunable(self, until: float) -> Iterator[Proposal]:
+        """Yield the candidates of the cost order that cannot be tried, until the time ``until``."""
         while self._untunable:
             yield self._untunable.pop(0)
-        for proposal in self._first:
+        for proposal in self._first:  # each text of a large network takes seconds
+            if time.monotonic() > until:
+                return
             if self._is_new(proposal) and not is_tunable(proposal):
                 yield proposal
 

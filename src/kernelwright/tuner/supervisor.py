@@ -24,15 +24,18 @@ WORKER, BUILDER = b"w", b"b"
 """The requests: which process to fork in place of the last of its kind."""
 
 
-def supervise(
-    control: socket.socket, position_fd: int, question_fd: int, architecture: str
-) -> None:
+def supervise(control: socket.socket, position_fd: int, architecture: str) -> None:
     """Fork a process at every request, and send its number and its channel; end with the parent.
 
-    ``architecture`` is the GPU's, such as sm_90, or empty.
+    With a request comes the memory that holds the question. ``architecture`` is the GPU's, such as
+    sm_90, or empty.
     """
     pids: dict[bytes, int] = {}
-    while kind := control.recv(1):
+    while True:
+        kind, fds, *_ = socket.recv_fds(control, 1, 1)
+        if not kind:
+            break
+        [question_fd] = fds
         if kind in pids:
             _kill(pids[kind])
         ours, theirs = socket.socketpair()
@@ -49,6 +52,7 @@ def supervise(
                     device = "cuda:0" if architecture else "cpu"
                     serve(channel, read_from_memory(question_fd, device), Position(memory))
             return
+        os.close(question_fd)
         theirs.close()
         socket.send_fds(control, [struct.pack("q", pids[kind])], [ours.fileno()])
         ours.close()
@@ -63,6 +67,6 @@ def _kill(pid: int) -> None:
 
 
 if __name__ == "__main__":
-    control_fd, position_fd, question_fd, architecture = sys.argv[1:]
+    control_fd, position_fd, architecture = sys.argv[1:]
     with socket.socket(fileno=int(control_fd)) as control:
-        supervise(control, int(position_fd), int(question_fd), architecture)
+        supervise(control, int(position_fd), architecture)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from kernelwright.core import plugins
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Trial, TrialOutcome
-from kernelwright.judge import Judge
-from kernelwright.tuner.process import STEP_LIMIT_S, TunerProcess, WorkerEnded
-from kernelwright.tuner.question import Question
+from kernelwright.judge.scheduling.device_lock import DeviceLock
+from kernelwright.tuner.process import TunerProcess, WorkerEnded
 from kernelwright.tuner.racing import STAGES, typical_ns
 from kernelwright.tuner.worker import NOBODY, REFERENCE, Entrant, Entry
 
@@ -25,38 +23,18 @@ Samples = dict[str, list[float]]
 
 
 class TrialRunner:
-    """Measures candidates in the tuner's process; a context manager that ends it.
+    """Measures candidates in the tuner's process.
 
     The best candidate so far, the anchor, takes part in every race. Times are scaled by what it
     took, so that those of all races compare.
     """
 
-    def __init__(
-        self,
-        judge: Judge,
-        question: Question,
-        dialects: Sequence[str],
-        *,
-        step_limit_s: float = STEP_LIMIT_S,
-    ) -> None:
-        self._lock = judge.device_lock
-        variables = dict(judge.machine.backend.visibility)
-        for name in dialects:
-            variables |= plugins.find("kernelwright.dialects", name).environment(judge.device)
-        self._architecture = judge.device.arch if judge.device.kind == "cuda" else ""
-        self._process = TunerProcess(
-            question, variables, architecture=self._architecture, step_limit_s=step_limit_s
-        )
+    def __init__(self, process: TunerProcess, lock: DeviceLock) -> None:
+        """``process`` has been given the question."""
+        self._process, self._lock = process, lock
         self._loaded: set[str] = set()
         self._anchor: Proposal | None = None
         self._anchor_ns = self._reference_ns = 0.0
-
-    def __enter__(self) -> TrialRunner:
-        self._process.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._process.__exit__(*error)
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
@@ -80,7 +58,7 @@ class TrialRunner:
         """Compile what can be compiled apart from the worker; others may measure meanwhile."""
         candidates = [proposal.candidate for proposal in batch]
         sources = [(one.source, one.entry) for one in candidates if one.dialect in BUILT_AHEAD]
-        if sources and self._architecture:
+        if sources and self._process.architecture:
             self._process.build_ahead(sources)
 
     def end_builds(self) -> None:

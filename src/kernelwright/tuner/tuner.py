@@ -14,8 +14,12 @@ from kernelwright.tuner.racing import FINAL_STAGES
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 
-BATCH = {"cpu": 12, "cuda": 32}
-"""Number of candidates in a race, by kind of device. They are built side by side before it."""
+BATCH = {"cpu": 16, "cuda": 32}
+"""Number of candidates in a race at most, by kind of device. They are built side by side before
+it."""
+FIRST = 4
+"""Number of candidates in the first race; each later one has twice as many as that before, as far
+as the time allows."""
 NOISE = 0.01
 """Gain below which a faster candidate cannot be told from an equal one."""
 PATIENCE = 3
@@ -58,6 +62,7 @@ class Tuner:
         self._on_trials = on_trials
         self._tried: dict[str, Tried] = {}
         self._n_without_gain = 0
+        self._size, self._took_s, self._n_fresh = min(FIRST, batch_size), 0.0, 0
 
     @property
     def leaders(self) -> list[Proposal]:
@@ -91,14 +96,22 @@ class Tuner:
     def _prepared(self, until: float) -> list[Proposal]:
         """Return the next batch, compiled as far as that is done apart; empty if none is left."""
         batch = []
-        for proposal in self._space.batch(self._batch_size, self.leaders):
+        for proposal in self._space.batch(self._size_until(until), self.leaders):
             batch.append(proposal)
-            if self._is_over(until):  # the texts of a large network take seconds each
+            if time.monotonic() > until:  # the texts of a large network take seconds each
                 break
         fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
         if fresh and not self._is_over(until):
             self._runner.build_ahead(fresh)
         return batch
+
+    def _size_until(self, until: float) -> int:
+        """Return the size of the next batch: as many as the last races would have measured in the
+        time that is left."""
+        if not self._took_s:
+            return self._size
+        left_s = max(0.0, until - time.monotonic())
+        return max(1, min(self._size, int(left_s * self._n_fresh / self._took_s)))
 
     def _is_over(self, until: float) -> bool:
         return bool(self._tried) and time.monotonic() > until
@@ -109,9 +122,9 @@ class Tuner:
         has_gained = self._best_ns() < (1 - NOISE) * before_ns
         self._n_without_gain = 0 if has_gained else self._n_without_gain + 1
 
-    def untunable(self) -> Iterator[Proposal]:
-        """Yield the candidates of the space that cannot be tried."""
-        return self._space.untunable()
+    def untunable(self, until: float) -> Iterator[Proposal]:
+        """Yield the candidates of the space that cannot be tried, until the time ``until``."""
+        return self._space.untunable(until)
 
     def finalists(self, n: int) -> list[Proposal]:
         """Race the best candidates once more, for longer; return the ``n`` fastest.
@@ -135,7 +148,10 @@ class Tuner:
             self._note([proposal], [trial])
             self._runner.adopt(proposal, trial)
         if fresh:
+            start_s = time.monotonic()
             trials = self._runner.measure(fresh)
+            self._took_s, self._n_fresh = time.monotonic() - start_s, len(fresh)
+            self._size = min(2 * self._size, self._batch_size)
             self._on_trials(trials)
             self._note(fresh, trials)
 

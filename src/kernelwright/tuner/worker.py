@@ -98,7 +98,10 @@ class Worker:
         self.position.enter(NOBODY if len(entrants) > 1 else 0)
         with ThreadPoolExecutor(self.question.threads) as pool:
             imports = [pool.submit(self._import, entrant) for entrant in entrants]
-        prioritise(os.getpid())  # as the judge does with what it times; builds do not inherit it
+        if not self.is_on_gpu:
+            prioritise(
+                os.getpid()
+            )  # as the judge does with what it times; builds do not inherit it
         entries = []
         for number, (entrant, imported) in enumerate(zip(entrants, imports, strict=True)):
             self.position.enter(number)

@@ -26,7 +26,8 @@ def test_kernels_are_compiled_without_a_gpu(tmp_path, fork_server):
     with Judge(task, settings=Settings(), fork_server=fork_server) as judge:
         question = question_of(judge)
     variables = {"TRITON_CACHE_DIR": str(tmp_path)}
-    with TunerProcess(question, variables, architecture="sm_90") as process:
+    with TunerProcess(variables, threads=1, architecture="sm_90") as process:
+        process.give(question)
         assert process.build_ahead([*sources, ("no Python", "ModelNew")]) == len(sources)
         n_kernels = sum(source.count("@triton.jit") for source, _ in sources)
         assert 2 < len([*tmp_path.glob("*/*.cubin")]) <= n_kernels

@@ -7,6 +7,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge import Judge
+from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.trials import TrialRunner
 
@@ -71,8 +72,9 @@ def proposal(**parts):
 def runner(fork_server):
     with Judge(task(), settings=Settings(), fork_server=fork_server) as judge:
         question = question_of(judge)
-        with TrialRunner(judge, question, ("torch",), step_limit_s=5.0) as opened:
-            yield opened
+        with TunerProcess({}, threads=judge.threads, step_limit_s=5.0) as process:
+            process.give(question)
+            yield TrialRunner(process, judge.device_lock)
 
 
 @pytest.mark.parametrize("name", BAD)
