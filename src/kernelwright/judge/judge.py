@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -29,8 +30,6 @@ from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import SharedForkServer
 from kernelwright.judge.sandbox.isolation import MEMORY_SHARE
-from kernelwright.judge.sandbox.runner import Runner
-from kernelwright.judge.scheduling import batches
 from kernelwright.judge.scheduling.build_queue import BuildQueue
 from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.judge.scheduling.memory import (
@@ -49,6 +48,11 @@ TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 build of one second it keeps a verdict near two seconds."""
 MOST_AGAIN = 2
 """The number of times that a candidate is judged by itself after the first time."""
+MUST_BEAT = 0.97
+"""The fastest of a later batch is judged only if it takes less than this share of the best time
+until then: times of few rounds are off by some percent."""
+STRONGEST = "strongest"
+"""The name of the strongest setting among a batch's numbers."""
 FEWEST_FITTING, ROOM_SHARE = 2, 0.02
 """Candidates that fit into memory together: this many always, and one more for each time that the
 task's tensors fit into this share of the device's memory. On an H200 three of 1.6 GB and two of
@@ -218,10 +222,7 @@ class Judge:
         longest_s = min(TIME_BUDGET_S, TIME_SHARE * self.settings.budget_s)
         max_time_s = longest_s if first_look else TIME_BUDGET_S
         most_starting = min(MOST_STARTING, self._n_fitting - 1)
-
-        def submit(candidate: Candidate) -> Submission:
-            return self._submit(candidate, timed=timed, is_sure=is_sure)
-
+        submit = functools.partial(self._submit, timed=timed, is_sure=is_sure)
         timed_ones: deque[Submission] = deque()
         with self._queue(candidates, submit, length=length, n_together=length + 1) as queue:
             try:
@@ -245,35 +246,59 @@ class Judge:
         """For every ``batch_size`` candidates the verdict on the fastest that is right, and on
         those that do not run; None for each of the others, in order.
 
-        A batch's times only choose: the verdict's own are measured afterwards, so that it is not
-        the best of several. Nobody finds out of what kind a loser is.
+        Judges of one device wait for each other to measure. A batch measures several candidates
+        within one such wait. Its times only choose: the verdict's own are measured afterwards, so
+        that it is not the best of several. Nobody finds out of what kind a loser is.
 
         Units, Raises:
             As for ``evaluate_all``.
         """
-
-        def timed(runners: Mapping[str, Runner]) -> dict[str, float]:
-            return self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
-
-        def rank(batch: Sequence[Submission]) -> dict[int, float]:
-            try:
-                self._baselines.wait()
-                with self.device_lock.exclusive(), memory_apart():
-                    return batches.rank(batch, self._baselines.fastest, timed)
-            except (DeviceError, RunnerFailed, MemoryError):
-                return {}  # then each is judged, and by itself if that is needed
-
-        def judge(submission: Submission) -> Evaluation:
-            return self._conclude(submission, max_time_s, is_first=True)
-
-        def judge_again(candidate: Candidate) -> Evaluation:
-            return self._judge_again(candidate, max_time_s=max_time_s)
-
-        size = self.batch_size
+        best, size = math.inf, self.batch_size
         with self._queue(candidates, self._submit, length=size, n_together=size) as queue:
-            yield from batches.judge_fastest(
-                queue.batches(), rank=rank, judge=judge, judge_again=judge_again
-            )
+            for batch in queue.batches():
+                found: dict[int, Evaluation] = {}
+                try:
+                    shares = self._rank(batch)
+                    for index in set(range(len(batch))) - set(shares):
+                        found[index] = self._conclude(batch[index], max_time_s, is_first=True)
+                    for index in sorted(shares, key=shares.__getitem__):
+                        if shares[index] > MUST_BEAT * best:
+                            break
+                        verdict = self._conclude(batch[index], max_time_s, is_first=True)
+                        found[index] = verdict
+                        if verdict.passed:
+                            speedup = verdict.speedup  # measured anew, so that luck decides nothing
+                            best = min(best, 1 / speedup.median if speedup else shares[index])
+                            break
+                finally:
+                    for submission in batch:
+                        submission.close()
+                for index, verdict in found.items():
+                    if lacked_memory(verdict):
+                        candidate = batch[index].candidate
+                        found[index] = self._judge_again(candidate, max_time_s=max_time_s)
+                yield [found.get(index) for index in range(len(batch))]
+
+    def _rank(self, batch: Sequence[Submission]) -> dict[int, float]:
+        """The time of each candidate that runs, as a share of the strongest setting's, by its index
+        in the batch. A candidate that cannot be measured keeps its error. Empty if the machine
+        fails: then each is judged by itself."""
+        indices = {str(n): n for n, submission in enumerate(batch) if submission.error is None}
+        with contextlib.suppress(DeviceError, RunnerFailed, MemoryError):
+            self._baselines.wait()
+            with self.device_lock.exclusive(), memory_apart():
+                while indices:
+                    runners = {name: batch[index].built for name, index in indices.items()}
+                    runners[STRONGEST] = self._baselines.fastest()
+                    try:
+                        times = self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
+                    except RunnerFailed as failed:
+                        if failed.name == STRONGEST:
+                            raise
+                        batch[indices.pop(failed.name)].error = failed.refused
+                    else:
+                        return {n: times[name] / times[STRONGEST] for name, n in indices.items()}
+        return {}
 
     @functools.cached_property
     def batch_size(self) -> int:
@@ -314,11 +339,7 @@ class Judge:
         n_together: int,
     ) -> contextlib.closing[BuildQueue]:
         """The queue of these candidates' builds, of which ``n_together`` share the memory."""
-        share = MEMORY_SHARE / n_together
-
-        def build(submission: Submission) -> None:
-            self._builder.build(submission, memory_share=share)
-
+        build = functools.partial(self._builder.build, memory_share=MEMORY_SHARE / n_together)
         return contextlib.closing(BuildQueue(candidates, submit, build, length=length))
 
     def _submit(

@@ -19,8 +19,9 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
+
+from kernelwright.loaders.quiet_mode import QuietMode
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 DRAWING = (torch.rand, torch.randn, torch.normal)
@@ -116,12 +117,12 @@ class _Generators:
         return self._by_device[device]
 
 
-class seeded(TorchDispatchMode):
+class seeded(QuietMode):
     """Context in which this thread draws the numbers that follow ``torch.manual_seed(seed)``."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, on_draw: Callable[[], None] = lambda: None) -> None:
         super().__init__()
-        self._generators = _Generators(seed)
+        self._generators, self._on_draw = _Generators(seed), on_draw
         self._before: list[_Generators | None] = []
 
     def __enter__(self) -> Any:
@@ -142,12 +143,31 @@ class seeded(TorchDispatchMode):
         device = _device_of(args, kwargs)
         if device.type not in ("cpu", "cuda"):
             return func(*args, **kwargs)
+        self._on_draw()
         generator = self._generators.of(device)
         drawing = _with_generator(func)
         if drawing is not None:
             return drawing(*args, **{**kwargs, "generator": generator})
         with _lent(generator):
             return func(*args, **kwargs)
+
+
+class SeededWhileItDraws:
+    """Makes such contexts for one module, until that has been seen whole and drew nothing: they
+    take 4 µs for each operator."""
+
+    def __init__(self) -> None:
+        self._is_needed, self._has_drawn = True, False
+
+    def __call__(self, seed: int) -> AbstractContextManager[Any]:
+        return seeded(seed, self._note) if self._is_needed else nullcontext()
+
+    def settle(self) -> None:
+        """The module has been seen whole."""
+        self._is_needed = self._has_drawn
+
+    def _note(self) -> None:
+        self._has_drawn = True
 
 
 def _device_of(args: Any, kwargs: Any) -> torch.device:

@@ -1,5 +1,7 @@
 """A reference gets its own random numbers and its own default type; the process keeps its own."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -8,6 +10,7 @@ from torch import nn
 
 from kernelwright.loaders import thread_state
 from kernelwright.loaders.thread_state import (
+    SeededWhileItDraws,
     default_type,
     heed_manual_seed,
     made_in_float64,
@@ -126,3 +129,25 @@ def test_other_threads_see_nothing_of_it():
         thread.start()
         thread.join()
     assert seen == [(torch.float32, torch.float32, torch.float32)]
+
+
+@pytest.mark.parametrize("draw", [torch.rand, torch.ones], ids=["draws", "draws nothing"])
+def test_a_module_that_draws_goes_on_to_be_seeded(draw):
+    contexts = SeededWhileItDraws()
+    with contexts(3):
+        expected = draw(4)
+    contexts.settle()
+    with contexts(3):
+        assert torch.equal(draw(4), expected)
+    assert isinstance(contexts(3), seeded) == (draw is torch.rand)
+
+
+def test_a_mode_does_not_import_torchs_compiler():
+    code = (
+        "import sys, torch\n"
+        "from kernelwright.loaders.thread_state import made_in_float64, seeded\n"
+        "with seeded(3), made_in_float64():\n"
+        "    torch.rand(3) + 1\n"
+        "sys.exit('torch._dynamo' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

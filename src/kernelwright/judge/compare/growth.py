@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from kernelwright.judge.compare.moving import moves
+from kernelwright.loaders.quiet_mode import QuietMode
 
 SUM_ULP = 28.0
 MAX_GROWTH, MAX_BIASED_GROWTH, MAX_BIASED_SUM = 256.0, 768.0, 2048.0
@@ -32,12 +32,12 @@ FACTORISING = "linalg_"
 """Word in the names of operators that depend on a matrix's rank, except norms."""
 
 
-class Adding(TorchDispatchMode):
+class Adding(QuietMode):
     """Records the longest reduction of a call, whether an operator takes a matrix apart, and
     whether the length of every operator's reductions is known."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.most = 1.0
         self.factorises = False
         self.is_known = True

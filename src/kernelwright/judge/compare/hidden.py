@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.compare.measures import is_whole
+from kernelwright.loaders.quiet_mode import QuietMode
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
@@ -35,9 +35,9 @@ def with_hidden(run: Run, arguments: list[Any]) -> list[torch.Tensor]:
     return [*found, *watched.hidden]
 
 
-class _Watched(TorchDispatchMode):
+class _Watched(QuietMode):
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.hidden: list[torch.Tensor] = []
         self._share = 0.0
 

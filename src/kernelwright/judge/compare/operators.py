@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import flop_registry
 
@@ -20,9 +19,10 @@ from kernelwright.judge.compare.growth import (
     summation_growth,
 )
 from kernelwright.judge.compare.moving import moves
+from kernelwright.loaders.quiet_mode import QuietMode
 
 
-class Rounding(TorchDispatchMode):
+class Rounding(QuietMode):
     """While it is entered, whatever an operator computes is off by one unit in float32's last
     place, or by as much as a sum of so many terms may be, or so many ``times`` that, up or down by
     chance: every number for itself, or all of a tensor ``alike``, which does not average out. What
@@ -33,7 +33,7 @@ class Rounding(TorchDispatchMode):
     """
 
     def __init__(self, seed: int, *, alike: bool, equal_terms: bool, times: float = 1.0) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._seeds, self._unit = random.Random(seed), times * ULP32
         self._alike, self._equal_terms = alike, equal_terms
 

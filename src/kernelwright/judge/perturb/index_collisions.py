@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.judge.compare.hidden import is_plain
 from kernelwright.judge.compare.measures import is_whole
 from kernelwright.judge.perturb.integers import is_once
 from kernelwright.judge.perturb.patterns import kept, laid_out, overlaps
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
+from kernelwright.loaders.quiet_mode import QuietMode
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
@@ -96,11 +96,11 @@ def _may_collide(x: torch.Tensor) -> bool:
     return bool((x != x.flatten()[0]).any()) and not is_once(x)
 
 
-class _Watched(TorchDispatchMode):
+class _Watched(QuietMode):
     """Finds comparisons of the ``given`` arguments by the code that runs in this mode."""
 
     def __init__(self, given: list[torch.Tensor], draw: torch.Generator) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._draw, self._n_seen = draw, 0
         self.found: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By argument, places in its memory, and the numbers that they should hold."""

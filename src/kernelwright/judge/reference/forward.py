@@ -32,7 +32,7 @@ from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.plain import flatten, nesting, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
-from kernelwright.loaders.thread_state import seeded
+from kernelwright.loaders.thread_state import SeededWhileItDraws
 
 Watch = Callable[[], AbstractContextManager[Any]]
 
@@ -70,7 +70,7 @@ class Forward:
         """All calls that were watched."""
         self.warnings: list[Warned] = []
         """Warnings about differences from what the task's text asks for."""
-        self._guard = HostFirst(device)
+        self._guard, self._seeded = HostFirst(device), SeededWhileItDraws()
         self._namings = [*widened.NAMINGS]
         self.nesting = ""
         """How the last result was nested, with the numbers among its parts."""
@@ -112,7 +112,7 @@ class Forward:
         held = leaves(given)
         with (
             memory_apart(),
-            seeded(self.weight_seed),
+            self._seeded(self.weight_seed),
             self._guard(),
             torch.no_grad(),
             self._in_precision(),
@@ -126,7 +126,7 @@ class Forward:
         """Return the outputs without a fixed seed for random numbers."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
-        fresh = seeded(secrets.randbits(63))
+        fresh = self._seeded(secrets.randbits(63))
         with memory_apart(), fresh, self._guard(), torch.no_grad(), self._in_precision():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
@@ -174,7 +174,7 @@ class Forward:
         """
         module, context = self.modules[USUAL], f"with {layout.shapes_text(arguments)}"
         told = task_code(self.task, *misfit, context=context)
-        with told, seeded(0), self._guard(), self._in_precision():
+        with told, self._seeded(0), self._guard(), self._in_precision():
             held = [arguments, self.state(USUAL)]
             seen = observe(lambda: self._call(module, arguments), held, module)
         self.observed.append(replace(seen, outputs=[]))  # which may be large
@@ -183,6 +183,7 @@ class Forward:
     def settle(self) -> None:
         """The whole reference has been seen to run."""
         self._guard.settle()
+        self._seeded.settle()
 
     def _in_precision(self) -> AbstractContextManager[Any]:
         return without_tf32() if self.task.precision == FULL_PRECISION else nullcontext()

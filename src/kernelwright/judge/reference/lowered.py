@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.judge.compare.allowances import explained
 from kernelwright.judge.compare.expected import ROUNDING, USELESS, Expected
@@ -24,12 +23,13 @@ from kernelwright.judge.compare.measures import as_real
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.sandbox.layout import map_tensors
 from kernelwright.judge.sandbox.lowering import lower, rounded
+from kernelwright.loaders.quiet_mode import QuietMode
 
 Run = Callable[[torch.nn.Module, list[Any]], list[torch.Tensor]]
 InFloat64 = Callable[[list[Any], Change], list[torch.Tensor] | None]
 
 
-class RoundedConvolutions(TorchDispatchMode):
+class RoundedConvolutions(QuietMode):
     """While it is entered, float32 convolutions get inputs and weights rounded to TF32."""
 
     def __torch_dispatch__(
@@ -63,7 +63,7 @@ def for_convolutions(
     """Allow the errors that ``run``, the reference, has where all convolutions are rounded to TF32.
     Where those explain nearly anything, zeros too, there is no answer, or on the task's own inputs
     ``expected`` as it is."""
-    with RoundedConvolutions():  # type: ignore[no-untyped-call]
+    with RoundedConvolutions():
         wider = _explained(expected, [as_real(run())])
     if wider.reference_error > USELESS:
         return expected if is_own else None

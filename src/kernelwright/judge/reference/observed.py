@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch.nn.modules.batchnorm import _NormBase
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.compare.growth import Adding
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.overlaps import extent_of, overlapping
 from kernelwright.loaders.plain import flatten, nesting
+from kernelwright.loaders.quiet_mode import QuietMode
 
 ASKING = {"isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "nan_to_num_"}
 ASKING |= {"nanmean", "nansum", "nanmedian", "nanquantile"}
@@ -133,11 +133,11 @@ def memory_of(t: torch.Tensor) -> int:
         return 0
 
 
-class Writing(TorchDispatchMode):
+class Writing(QuietMode):
     """Notes whether ``weights`` are written to, even if no number changes, or get other memory."""
 
     def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._weights = list(weights)
         self._memory = list(map(memory_of, self._weights))
         self._is_written = False

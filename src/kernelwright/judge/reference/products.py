@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.loaders.quiet_mode import QuietMode
 
 MOST_BYTES = 1 << 29
 """Bytes that a product reads or writes at a time besides the convolution's own tensors."""
@@ -22,7 +23,7 @@ FEWEST_CHANNELS = 16
 an H200."""
 
 
-class ConvolutionsByProducts(TorchDispatchMode):
+class ConvolutionsByProducts(QuietMode):
     """While it is entered, convolutions in float64 are products, where that is known to pay."""
 
     def __torch_dispatch__(
@@ -37,11 +38,7 @@ class ConvolutionsByProducts(TorchDispatchMode):
 
 def quick_convolutions(device: str) -> AbstractContextManager[Any]:
     """The mode where it pays: on a GPU."""
-    return (
-        ConvolutionsByProducts()  # type: ignore[no-untyped-call]
-        if torch.device(device).type == "cuda"
-        else nullcontext()
-    )
+    return ConvolutionsByProducts() if torch.device(device).type == "cuda" else nullcontext()
 
 
 def convolve(

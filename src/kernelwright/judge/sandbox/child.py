@@ -37,7 +37,6 @@ class Hold(Protocol):
 
     def is_wanted(self) -> bool:
         """True if somebody waits to have the device exclusively."""
-        ...
 
     def step_aside(self, pid: int) -> float:
         """Give the share up until that is over; the seconds that it took. The process is stopped.
@@ -45,7 +44,6 @@ class Hold(Protocol):
         Raises:
             protocol.Late: the device works for the process all the same, without an end.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
@@ -24,6 +23,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.quiet_mode import QuietMode
 from kernelwright.loaders.reference import CHECK_SEED, task_code
 
 SLOTS_PER_JUDGE = 2
@@ -204,11 +204,11 @@ def _sizes(task: Task) -> tuple[int, int]:
     return own, largest.n_bytes
 
 
-class _LargestOperator(TorchDispatchMode):
+class _LargestOperator(QuietMode):
     """Records the size of the operator with the largest inputs and outputs."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.n_bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
