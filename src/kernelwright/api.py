@@ -17,6 +17,7 @@ from kernelwright.core.settings import BOTH_MODES, Settings, load_settings
 from kernelwright.core.task import MODES, Task
 from kernelwright.dialects.recognised import dialect_of
 from kernelwright.loaders import load
+from kernelwright.loaders.training_step import as_judged
 from kernelwright.search import loop
 from kernelwright.search.again import judge_again
 from kernelwright.search.result import OnProgress, Result
@@ -49,6 +50,7 @@ def optimize(
     searches = [(task, resolved)]
     if resolved.mode == BOTH_MODES:
         searches = _in_both_modes(task, resolved)
+    searches = [(loop.asked_for(one, each), each) for one, each in searches]
     reports = [Path(each.out, f"{one.name}.html") for one, each in searches]
     for report in reports:
         page.require_place(report)
@@ -100,11 +102,12 @@ def judge(
     """
     resolved = load_settings(Path.cwd(), **settings)
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
-    task = resolved.applied_to(task)
+    task = loop.asked_for(task, resolved)
     if isinstance(candidate, Candidate):
         candidate = replace(candidate, entry=entry or candidate.entry)
     else:
         candidate = read_candidate(Path(candidate), task=task, entry=entry)
+    candidate = as_judged(candidate, task)
     if receipt is not None:
         Receipt.require_place(receipt)
     evaluation = loop.judge(task, candidate, settings=resolved)

@@ -146,6 +146,14 @@ class Settings:
     )
     """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; 'fp32': they round to
     none of these, although the library's flags may allow TF32; '': as the task."""
+    backward: bool = with_option(
+        False,
+        Option(
+            "Make training steps faster: forward and backward together, judged on gradients too.",
+            default="no",
+        ),
+    )
+    """True: the task is a training step, whose results are the module's and all gradients."""
     mode: str = with_option(
         "",
         Option(

@@ -14,6 +14,7 @@ FULL_PRECISION = "fp32"
 PRECISIONS = (FULL_PRECISION, "tf32", "bf16", "fp16")
 """What products of a float32 task may be rounded to on the way, where the user asks for it. Full
 precision forbids even TF32, which the library takes for convolutions by default."""
+_STEP_OF = re.compile(r"^STEP_OF = \"(\w+)\"$", re.M)
 MODES = ("eval", "train")
 """The modes of a module; without one asked for, it is in the mode that its constructor leaves."""
 _PRECISION = re.compile(rf"^PRECISION\s*=\s*[\"']({'|'.join(PRECISIONS)})[\"']", re.M)
@@ -50,6 +51,17 @@ class Task:
         """The precision that the text asks for, or ''."""
         found = _PRECISION.search(self.source)
         return found[1] if found else ""
+
+    @cached_property
+    def step_of(self) -> str:
+        """The class whose training step this task is, or '' for any other task."""
+        found = _STEP_OF.search(self.source)
+        return found[1] if found else ""
+
+    @property
+    def model(self) -> str:
+        """The class that a user builds and calls: ``entry``, or what it is a training step of."""
+        return self.step_of or self.entry
 
     def in_precision(self, asked: str) -> Task:
         """The task in the precision asked for; '' asks for nothing.

@@ -15,7 +15,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.syntax import lines
 from kernelwright.core.task import Task, Workload
 from kernelwright.loaders.neighbours import own_neighbours
-from kernelwright.loaders.plain import flatten, map_plain, require_plain
+from kernelwright.loaders.plain import flatten, map_plain, nothing_returned, require_plain
 
 if TYPE_CHECKING:
     import torch
@@ -115,6 +115,15 @@ class Reference:
                 do="return a list of the forward's arguments, such as [torch.randn(64, 1024)]",
             )
         return [_on_device(value, device) for value in values]
+
+    def inputs_with_gradients(self) -> list[int]:
+        """Return the positions of the inputs that ``get_inputs`` makes to require gradients.
+
+        Raises:
+            TaskError: as ``inputs``.
+        """
+        values = self._call("get_inputs", CHECK_SEED, "cpu")
+        return [n for n, value in enumerate(values) if getattr(value, "requires_grad", False)]
 
     def blank_inputs(self) -> list[Any]:
         """Return ``inputs`` on the CPU with arbitrary values; untouched memory costs nothing.
@@ -287,11 +296,7 @@ def check(task: Task, device: str = "cpu") -> Workload:
     with task_code(task, *MISFIT, context=context), torch.no_grad(), reference.in_its_type():
         output = module(*inputs)
     if not flatten(output):
-        raise TaskError(
-            "the forward returns nothing",
-            seen=repr(output),
-            do="let forward return a dense tensor, or lists and tuples of them",
-        )
+        raise nothing_returned(output)
     return Workload(task.digest, shapes)
 
 
@@ -302,8 +307,8 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    """Move tensors to the device, and materialise lazy conjugates and negations."""
-    return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
+    """Move tensors to the device, detached, and materialise lazy conjugates and negations."""
+    return map_plain(lambda tensor: tensor.detach().to(device).resolve_conj().resolve_neg(), value)
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:

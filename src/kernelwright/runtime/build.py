@@ -51,7 +51,8 @@ def build(
     weights to the reference's if the task was made from an object. From several Results, one for
     each input shape of the same module, the built module's forward picks the kernel by shape; for
     calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). So it
-    is for a result in both modes. The file runs in this process: build only files that were judged
+    is for a result in both modes. A result in which nothing beat the library gives the module under
+    the strongest setting of it. The file runs in this process: build only files that were judged
     or that you trust.
 
     A call that no kernel serves is a miss, and runs the module's own code. ``on_miss`` says what
@@ -201,6 +202,12 @@ def _by_shape(
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
+    if any(result.task.step_of for result in results):
+        raise TaskError(
+            "kernels for training are built one at a time",
+            seen=", ".join(result.task.name for result in results),
+            do="give one result: kw.build(result)",
+        )
     references = [opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)
@@ -223,9 +230,10 @@ def _by_shape(
     kernels: dict[Key, nn.Module] = {}
     gains: dict[Key, float] = {}
     for result, reference, module in zip(results, references, modules, strict=True):
-        if result.evaluation is None:
+        searched_on = result.evaluation.environment.device if result.evaluation else result.device
+        if not searched_on:
             continue
-        kind = result.evaluation.environment.device.partition(":")[0]
+        kind = searched_on.partition(":")[0]
         kernel = build(result, *args, state_dict=weights, on_miss=on_miss, **kwargs)
         modes = () if getattr(kernel, "any_mode", False) else modes_of(module)
         forms = forms_of(reference.inputs(BUILD_SEED, "cpu"))

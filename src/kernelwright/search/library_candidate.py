@@ -23,10 +23,14 @@ class ModelNew(torch.nn.Module):
         inner = {entry}(*args, **kwargs)
         # The reference's own attributes, so that its state_dict fits by name.
         self.__dict__.update(inner.__dict__)
-        object.__setattr__(self, "_run", {run})
+        self.__dict__ |= {{"_inner": inner, "_run": {run}}}
 
     def forward(self, *args, **kwargs):
         return self._run(*args, **kwargs)
+
+    def train(self, mode=True):
+        self._inner.train(mode)
+        return super().train(mode)
 '''
 
 
@@ -66,7 +70,7 @@ def _write(task: Task, setting: Setting) -> Candidate:
     source = task.source[:docstring_end] + head + task.source[docstring_end:]
     if "import torch" not in source:
         source = "import torch\n" + source
-    body = TEMPLATE.format(name=setting.name, why=setting.why, entry=task.entry, run=run)
+    body = TEMPLATE.format(name=setting.name, why=setting.why, entry=task.model, run=run)
     if task.precision:
         text = inspect.getsource(lower).replace(": Any", "").replace(" -> Any", "")
         body = f"\n\n{text}{body}"

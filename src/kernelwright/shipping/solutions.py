@@ -21,8 +21,8 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.constructor import is_literal
 from kernelwright.loaders.reference import CHECK_SEED
-from kernelwright.loaders.synthesis import is_literal
 from kernelwright.shipping.shipment import PROVENANCE, Shipment
 
 AUTHOR = "kernelwright"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kernelwright.cli.options import INPUTS, JSON, MACHINE, PROPOSING, field_options, init_of
+from kernelwright.cli.options import INPUTS, JSON, MACHINE, PROPOSING, field_options
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
@@ -44,7 +44,7 @@ def command(
     given = {key: value for key, value in settings.items() if value not in (None, ())}
     given |= parse_budget(budget)
     resolved = load_settings(Path.cwd(), **given)
-    task = resolved.applied_to(load(model, inputs=list(inputs) or None, init=init_of(init)))
+    task = resolved.applied_to(load(model, inputs=list(inputs) or None, init=init))
     reference = open_reference(task)
     where = resolved.device
     built = reference.build(CHECK_SEED).to(where)

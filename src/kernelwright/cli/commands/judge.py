@@ -11,7 +11,16 @@ from kernelwright import api
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
-from kernelwright.cli.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.cli.options import (
+    ARCHIVE,
+    GPUS,
+    INPUTS,
+    JSON,
+    MACHINE,
+    RECEIPT,
+    SUITE,
+    field_options,
+)
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
@@ -27,7 +36,7 @@ from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.slots import worker_slots
 
 BELONGS = {
-    "a file": {"inputs", "init", "entry", "receipt"},
+    "a file": {"inputs", "init", "entry", "receipt", "backward"},
     "a folder": {"inputs", "init", "entry", "archive"},
     "--suite": {"path", "levels", "problems", "jobs", "gpus", "entry", "archive"},
     "--repeat": {"inputs", "init"},
@@ -42,6 +51,7 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
 @click.option("--entry", metavar="NAME", help="Judge this class of CANDIDATE. Default: ModelNew.")
 @INPUTS
 @MACHINE
+@field_options(Settings, "backward")
 @RECEIPT
 @click.option(
     "--repeat",
@@ -128,6 +138,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
             threads=settings.threads,
             cache=settings.cache,
             precision=settings.precision,
+            backward=given.get("backward"),
             mode=settings.mode,
         )
     return answers.verdict(evaluation, candidate, receipt)
@@ -157,7 +168,7 @@ def _inputs(given: dict[str, Any]) -> list[str] | None:
 
 def _load(target: str, given: dict[str, Any]) -> Task:
     """Load the task that a command line names, with the inputs and arguments that it gives."""
-    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
+    return load(target, inputs=_inputs(given), init=given.get("init"))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:

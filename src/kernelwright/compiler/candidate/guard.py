@@ -87,8 +87,8 @@ def _other_form(name, *form):
     return (
         f"{{name}} is not of the shape, strides and dtype {{form}} on {device}; "
         "kernels for other forms come from a search with such inputs"
-    )
-
+    )'''
+_WANTS = '''
 
 NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
 
@@ -134,12 +134,14 @@ def _unfit_weights(module, weights):
     return ""'''
 
 
-def checks_text(device_kind: str, *, weights: bool) -> str:
+def checks_text(device_kind: str, *, weights: bool, gradients: bool = False) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
-    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at.
+    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at; ``gradients``:
+    whether the kernels give gradients.
     """
-    text = "\n\n".join([_FITS, *([_WEIGHTS] if weights else [])])
+    parts = [_FITS, *([] if gradients else [_WANTS]), *([_WEIGHTS] if weights else [])]
+    text = "\n".join(parts)
     fits = text.format(device=device_kind, keys=device_kind.upper())
     source = inspect.getsource(unchanged)
     return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"

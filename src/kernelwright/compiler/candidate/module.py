@@ -60,7 +60,7 @@ class Face:
     passed: str
     """The forward's parameters as they are passed on, such as 'x, mask'."""
     unpacked: str
-    """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
+    """Lines that name the tensors inside of containers among the arguments; often empty."""
     paths: Mapping[str, str]
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
@@ -71,6 +71,10 @@ class Face:
     """The same of the module's parts."""
     described: Mapping[str, Any] = field(default_factory=dict)
     """The module's parts, as ``unchanged.description_of`` has them."""
+    arguments: tuple[str, ...] = ()
+    """Conditions on arguments that are no tensors, and on the containers that hold tensors."""
+    imports: tuple[str, ...] = ()
+    """Those of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     is_refused_elsewhere: bool = False
@@ -85,11 +89,13 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
     own = [*kernel_sections(emitted, launches, face), guard, methods]
-    (*sections, methods), imports = apart(own, own_imports(emitted.imports, own), reference)
+    (*sections, methods), imports = apart(
+        own, own_imports((*emitted.imports, *face.imports), own), reference
+    )
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     conditions = (*face.conditions, *emitted.conditions)
     return file_text(
-        _docstring(program, replace(face, conditions=conditions)),
+        docstring(program, replace(face, conditions=conditions)),
         (*reference.imports, *imports),
         [reference.definitions, *sections, model],
     )
@@ -141,12 +147,14 @@ def looks_at_weights(program: Program, face: Face) -> bool:
     return bool(program.attributes) and not face.compiled
 
 
-def _docstring(program: Program, face: Face) -> str:
+def docstring(program: Program, face: Face, uses: str = "without gradients") -> str:
+    """The head of a file: what the kernels are made for, which is ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
-    where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
+    conditions = (*face.arguments, *face.conditions)
+    where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" without gradients and outside autocast. Every other use {elsewhere}."
+    about += f" {uses} and outside autocast. Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -175,26 +183,31 @@ def _form(tensor: Tensor) -> str:
 
 
 def guard_text(
-    face: Face, signature: str, tensors: Sequence[str], ways: tuple[str, str], *, weights: bool
+    face: Face,
+    signature: str,
+    tensors: Sequence[str],
+    ways: tuple[str, str],
+    *,
+    weights: bool,
+    gradients: bool = False,
 ) -> str:
     """The methods that find the launches for a call, and say why there are none.
 
     ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
-    whether forward looks at them.
+    whether forward looks at them; ``gradients``: whether the kernels give gradients.
     """
-    conditions = " and ".join(face.conditions)
-    where = f"the kernels are for calls where {conditions}"
     is_for_one_mode = "training" in face.described[""][1]
     looked_at = face.weights if weights else "()"
     wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
     if face.compiled:  # no table of weights: torch.compile looks at them
         wants = "any(weight.requires_grad for weight in self.parameters())"
+    refuses = [f"if torch.is_grad_enabled() and {wants}:", "    return NO_GRADIENTS"]
     lines = [
         '"""The launches that serve a call, or why none do."""',
-        *([face.unpacked] if face.unpacked else []),
-        f"if torch.is_grad_enabled() and {wants}:",
-        "    return NO_GRADIENTS",
-        *([f"if not ({conditions}):", f"    return {where!r}"] if conditions else []),
+        *_condition_lines(face.arguments),
+        *face.unpacked.splitlines(),
+        *([] if gradients else refuses),
+        *_condition_lines(face.conditions),
         f"kernels = _way({', '.join([*ways, *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
@@ -211,19 +224,26 @@ def guard_text(
         'return found if isinstance(found, str) else ""',
     ]
     modes = [] if is_for_one_mode else [ANY_MODE]
-    methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
+    methods = [method("_launches_for", signature, lines), method("why_not", signature, say)]
     tells = [] if face.is_refused_elsewhere else [ON_MISS]
     return "\n\n".join([*modes, *tells, *methods])
+
+
+def _condition_lines(conditions: Sequence[str]) -> Iterator[str]:
+    for condition in conditions:
+        where = f"the kernels are for calls where {condition}"
+        text = repr(where) if '"' in where else f'"{where}"'
+        yield from (f"if not ({condition}):", f"    return {text}")
 
 
 def dispatch_lines(face: Face) -> list[str]:
     """The first lines of a forward: the reference's where no launches serve the call."""
     return [
-        *([face.unpacked] if face.unpacked else []),
         f"kernels = self._launches_for({face.passed})",
         "if isinstance(kernels, str):",
         *([] if face.is_refused_elsewhere else ["    missed(self, kernels)"]),
         f"    return self._reference_forward({face.passed})",
+        *face.unpacked.splitlines(),
     ]
 
 
@@ -255,28 +275,29 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_binding_lines(program, steps, face),
         *([f"({', '.join(results)},) = {prepare}"] if results else []),
         *_check_lines(program, face),
-        *_step_lines(program, steps, emitted, inline, face),
+        *step_lines(program, steps, emitted, inline, face),
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
     if face.compiled:
-        unpacked = [face.unpacked] if face.unpacked else []
-        own = _method("_rewritten_forward", signature, [*unpacked, *lines])
+        unpacked = face.unpacked.splitlines()
+        own = method("_rewritten_forward", signature, [*unpacked, *lines])
         guard.append(f"return _compiled(self, {face.passed})")
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
-        return f"{own}\n\n{_method('forward', signature, guard)}\n\n\n{compiled}"
+        return f"{own}\n\n{method('forward', signature, guard)}\n\n\n{compiled}"
     if emitted.runner:
         run = [
             f"if kernels is {direct}:",
             f"    return {emitted.runner}(self, self._steps, ({tensors},))",
             f"return self._steps({tensors}, kernels)",
         ]
-        own = _method("_steps", f"self, {tensors}, kernels={direct}", lines)
-        return f"{_method('forward', signature, [*guard, *run])}\n\n{own}"
-    return _method("forward", signature, [*guard, *lines])
+        own = method("_steps", f"self, {tensors}, kernels={direct}", lines)
+        return f"{method('forward', signature, [*guard, *run])}\n\n{own}"
+    return method("forward", signature, [*guard, *lines])
 
 
-def _method(name: str, signature: str, lines: list[str]) -> str:
+def method(name: str, signature: str, lines: list[str]) -> str:
+    """The text of a method."""
     return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
 
 
@@ -304,7 +325,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     lines = [
         *_binding_lines(program, steps, face, also),
-        *_step_lines(program, steps, emitted, inline, face, results),
+        *step_lines(program, steps, emitted, inline, face, results),
         *(line for part in early for line in part.text.splitlines()),
     ]
     return method_text(lines, sources, results, _ways(program, emitted, face)[0])
@@ -354,7 +375,7 @@ def _mutation_lines(program: Program, face: Face) -> list[str]:
     return [f"torch._foreach_copy_([{places}], [{names}])"]
 
 
-def _step_lines(
+def step_lines(
     program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
     face: Face, kept: Sequence[str] = (),
 ) -> Iterator[str]:  # fmt: skip
@@ -366,7 +387,7 @@ def _step_lines(
     names = _expressions(program, steps, face)
     launches = launches_of(program, emitted)
     last = _last_uses(program, steps, kept)
-    is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
+    is_read_elsewhere = any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):

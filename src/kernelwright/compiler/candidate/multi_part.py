@@ -90,7 +90,8 @@ def write_multi_part(
     guard = checks_text(parts[0].face.device_kind, weights=looks)
     kernels = kernel_sections(emitted, launches, parts[0].face)
     own = [*kernels, guard, *classes, REPLACE, new]
-    sections, imports = apart(own, own_imports(emitted.imports, own), reference, model)
+    given = [*emitted.imports, *(line for part in parts for line in part.face.imports)]
+    sections, imports = apart(own, own_imports(given, own), reference, model)
     title = f'"""{entry}, of which these parts are fused: {", ".join(p.path for p in parts)}."""'
     return file_text(
         title, (*reference.imports, *imports), [reference.definitions, model, *sections]

@@ -25,7 +25,7 @@ from kernelwright.compiler.ir.whole import with_tensors
 _TAKEN = frozenset({
     "self", "torch", "nn", "F", "math", "np", "os", "ctypes", "hashlib", "tempfile", "subprocess",
     "triton", "tl", "mmap", "sys", "threading", "functools",
-    "operator", "types", "kernels",
+    "operator", "types", "kernels", "ctx",
     "platform", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args",
 })  # fmt: skip
 

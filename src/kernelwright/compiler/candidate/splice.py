@@ -28,7 +28,13 @@ class Spliced:
     body: str
     """The class's body, indented, ``forward`` renamed to ``_reference_forward``."""
     signature: str
-    """The parameters of ``forward`` as written, the first of them called ``self``."""
+    """The parameters of ``forward`` as written, the first of them called ``self``; empty if the
+    class inherits its forward."""
+
+    @property
+    def needs_payload(self) -> bool:
+        """Whether the text opens a pickle, which no file has."""
+        return "PAYLOAD" in self.definitions + self.body
 
 
 def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> Spliced:
@@ -37,7 +43,7 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     Without ``renames``, the class's forward keeps its name.
 
     Raises:
-        LookupError: ``entry`` is not a class at the top level, or has no ``forward`` of its own.
+        LookupError: ``entry`` is not a class at the top level.
     """
     tree = parse(source)
     statements = {name: node for node in tree.body for name in defined_names(node)}
@@ -45,8 +51,6 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     if not isinstance(model, ast.ClassDef):
         raise LookupError(entry)
     forwards = [n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"]
-    if not forwards:
-        raise LookupError(f"{entry}.forward")
     needed = _needed(model, statements) - {entry} - _SETUP | {"*"}  # which may be any name
     kept = list(dict.fromkeys(n for n in tree.body if needed & set(defined_names(n))))
     imports = [n for n in kept if isinstance(n, (ast.Import, ast.ImportFrom))]
@@ -56,8 +60,8 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
         imports=tuple(filter(None, brought)),
         definitions=_joined(source, others),
         bases=", ".join(ast.unparse(base) for base in model.bases),
-        body=_class_body(source, model, forwards[0] if renames else None, entry_new),
-        signature=_signature(forwards[0]),
+        body=_class_body(source, model, forwards[0] if forwards and renames else None, entry_new),
+        signature=_signature(forwards[0]) if forwards else "",
     )
 
 

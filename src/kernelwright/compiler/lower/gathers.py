@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.compiler.fuse.flow import (
+    Constant,
     Gather,
     Node,
     Point,
@@ -66,6 +67,21 @@ def _chosen(table: Node, dim: int, index: Node) -> Node:
     is_it = point("eq", position, wanted, dtype="bool")
     value = point("where", is_it, table, constant(table, 0.0), dtype=table.dtype)
     return fold("sum", value, [dim], keepdim=True)
+
+
+@lowers("scatter_add")
+def scatter_add(result: Result, table: Node, dim: int, index: Node, source: Node) -> Node:
+    """Lower what a gather of one value in every row has as its gradient: zeros but there."""
+    dim %= max(len(table.shape), 1)
+    others = [size for d, size in enumerate(table.shape) if d != dim]
+    is_one = list(index.shape) == [*others[:dim], 1, *others[dim:]]
+    if not (is_one and isinstance(table, Constant) and table.value == 0):
+        raise Unsupported("scattering more than one value to a row, or to other than zeros")
+    position = Position(result.shape, "int64", dim)
+    wanted = broadcast(cast(index, "int64"), result.shape)
+    value = broadcast(cast(source, result.dtype), result.shape)
+    is_it = point("eq", position, wanted, dtype="bool")
+    return point("where", is_it, value, constant(value, 0.0), dtype=result.dtype)
 
 
 @lowers("index_select")

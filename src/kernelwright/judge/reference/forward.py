@@ -30,7 +30,7 @@ from kernelwright.judge.sandbox.entries import Path, fresh_containers, with_entr
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
+from kernelwright.loaders.plain import flatten, nesting, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
 from kernelwright.loaders.thread_state import SeededWhileItDraws
 
@@ -72,6 +72,8 @@ class Forward:
         """Warnings about differences from what the task's text asks for."""
         self._guard, self._seeded = HostFirst(device), SeededWhileItDraws()
         self._namings = [*widened.NAMINGS]
+        self.nesting = ""
+        """How the last result was nested, with the numbers among its parts."""
 
     def in_eval_mode(self) -> Forward | None:
         """The same in eval mode, with a warning; None if it is in that mode, or the task asks for
@@ -115,7 +117,9 @@ class Forward:
             torch.no_grad(),
             self._in_precision(),
         ):
-            results = [t.detach() for t in flatten(self._call(module, given))]
+            result = self._call(module, given)
+            self.nesting = nesting(result)
+            results = [t.detach() for t in flatten(result)]
             return [*results, *layout.those(held, list(self.convention.changed))]
 
     def run_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
 from kernelwright.compiler.candidate.naming import renamed
 from kernelwright.compiler.candidate.parts import Part, open_parts
+from kernelwright.compiler.candidate.training import TrainedModule, open_trained, write_trained
 from kernelwright.compiler.capture.capture import CannotCapture
 from kernelwright.compiler.codegen.base import Emitter, Schedule, Target
 from kernelwright.compiler.fuse.assemble import assemble_supported
@@ -33,6 +34,7 @@ from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.training_step import CANDIDATE
 from kernelwright.proposers.emitted import EMITTER_VERSION, MARK, is_outdated
 from kernelwright.proposers.rules.order import (
     convolutions,
@@ -69,6 +71,8 @@ class Variant:
     """Whether matrix products and convolutions are own code if the dialect supports it."""
     rules: tuple[Rule, ...] = RULES
     """The rules that rewrite the graph before it is fused."""
+    partition: str = "recompute"
+    """How a training step is cut in two; of no account elsewhere."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
@@ -99,6 +103,15 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     )
 
 
+def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
+    """Return the same for training steps: no layouts of images, and two ways to cut in two."""
+    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
+    ways = variants(device_kind)
+    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
+    saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
+    return (first, saving, *others)
+
+
 @dataclass
 class OpenedTask:
     """The captured parts of a brief's task, and the programs made from them.
@@ -109,17 +122,43 @@ class OpenedTask:
 
     brief: Brief
     _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
+    _trained: dict[str, TrainedModule] = field(default_factory=dict)
+    """The module of a training step, by the way in which it is cut."""
 
     def __post_init__(self) -> None:
-        reference = open_reference(self.brief.task)
-        module = reference.build(SEED)
-        self.trains = module.training
-        kind = self.brief.device.torch_name.partition(":")[0]
-        self.text, self.parts = open_parts(self.brief.task, module, reference, kind)
+        kind = self.brief.device.kind
+        self.reference = open_reference(self.brief.task)
+        self.module = self.reference.build(SEED)
+        self.trains = self.module.training
+        if self.brief.task.step_of:
+            self.variants = variants_for_training(kind)
+            self.parts = [*self.trained(self.variants[0]).parts]
+        else:
+            self.variants = variants(kind)
+            self.text, self.parts = open_parts(
+                self.brief.task, self.module, self.reference, self.torch_kind
+            )
+
+    @property
+    def torch_kind(self) -> str:
+        return self.brief.device.torch_name.partition(":")[0]
+
+    def trained(self, variant: Variant) -> TrainedModule:
+        """Return the module of a training step, cut as ``variant`` says."""
+        way = variant.partition
+        if way not in self._trained:
+            self._trained[way] = open_trained(
+                self.brief.task, self.module, self.reference, self.torch_kind, way
+            )
+        return self._trained[way]
 
     @property
     def target(self) -> Target:
         return Target(str(self.brief.device), self.brief.threads)
+
+    def parts_of(self, variant: Variant) -> Sequence[Part]:
+        """Return the parts as ``variant`` has them."""
+        return self.trained(variant).parts if self.brief.task.step_of else self.parts
 
     def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
         """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
@@ -128,7 +167,7 @@ class OpenedTask:
             used: set[str] = set()
             self._programs[key] = [
                 renamed(_assembled(part, variant, emitter), part.arguments, used)
-                for part in self.parts
+                for part in self.parts_of(variant)
             ]
         return self._programs[key]
 
@@ -144,15 +183,18 @@ class OpenedTask:
         program = self.program(variant, emitter)
         emitted = emitter.emit(program, schedule, self.target)
         (first, *others) = self.parts
-        if others or first.path:
-            programs = self.programs(variant, emitter)
-            entry = self.brief.task.entry
-            text = write_multi_part(self.parts, programs, emitted, self.text, entry)
+        programs = self.programs(variant, emitter)
+        entry = "ModelNew"
+        if self.brief.task.step_of:
+            text, entry = write_trained(self.trained(variant), programs, emitted), CANDIDATE
+        elif others or first.path:
+            around = self.brief.task.entry
+            text = write_multi_part(self.parts, programs, emitted, self.text, around)
         else:
             face = replace(first.face, compiled=schedule.get("compile", ""))
             text = write(program, emitted, self.text, face)
         return Proposal(
-            candidate=Candidate(text, emitter.dialect),
+            candidate=Candidate(text, emitter.dialect, entry),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
             schedule={"variant": variant.name, "kernels": dict(schedule), MARK: EMITTER_VERSION}
@@ -201,8 +243,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
 
 def _first(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
-    ways = variants(opened.brief.device.kind)
-    pairs = [(way, emitter) for way in ways for emitter in emitters(opened.brief)]
+    pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
     on_gpu = graphs if opened.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
@@ -244,10 +285,13 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
         program = opened.program(variant, emitter)
     except Unsupported:
         return
-    is_library = emitter.dialect == "torch" and not opened.parts[0].path
+    is_training = bool(opened.brief.task.step_of)
+    is_library = emitter.dialect == "torch" and not opened.parts[0].path and not is_training
     if not is_library and not any(program.own()):
         return
     schedules = emitter.schedules(program, opened.target)
+    if is_training:  # autograd calls the steps, and nothing can be put around them
+        schedules = (s for s in schedules if not {"graph", "search"} & s.keys())
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
@@ -288,13 +332,16 @@ def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     if way := _way_of(opened, parent):
         program = opened.program(*way)
         for schedule in way[1].refine(program, parent.schedule["kernels"], opened.target):
+            if opened.brief.task.step_of and {"graph", "search"} & schedule.keys():
+                continue
             yield opened.proposal(*way, schedule, parent.candidate.digest)
 
 
 def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
     """The variant and the emitter of a proposal, as far as the rules still have its steps."""
-    ways = variants(opened.brief.device.kind)
-    variant = next((way for way in ways if way.name == parent.schedule.get("variant")), None)
+    variant = next(
+        (way for way in opened.variants if way.name == parent.schedule.get("variant")), None
+    )
     dialect = parent.candidate.dialect
     emitter = next((each for each in emitters(opened.brief) if each.dialect == dialect), None)
     if variant is None or emitter is None:
