@@ -155,7 +155,7 @@ class Pipeline:
         if not submission.is_timed:
             return
         seed = derive_seed(verdict.seed, "looks")
-        sampler = StackSampler(seed, runner.child.mapped) if runner.is_read else None
+        sampler = StackSampler(seed) if runner.is_read else None
         timed_sampler = None if is_first else sampler
         timing = self._time(verdict, verification, timed_sampler, max_time_s)
         verdict.timing, verdict.numerics = timing, verification.tally.numerics()

@@ -81,9 +81,7 @@ class StackSampler:
     calls have single samples only.
     """
 
-    def __init__(self, seed: int, given: Sequence[tuple[int, int, str]] = ()) -> None:
-        """``given``: the files that were mapped before any of the candidate's code ran."""
-        self._given = given
+    def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
         self._calls: list[list[str]] = []
         self._single: list[list[str]] = []
@@ -158,7 +156,7 @@ class StackSampler:
 
     def _learn(self, pid: int) -> None:
         """Read what is mapped now."""
-        self._memory = spans(list(mapped(pid)), self._given)
+        self._memory = spans(list(mapped(pid)))
 
 
 def _share(samples: list[str]) -> float | None:
@@ -186,36 +184,17 @@ class Span:
     owner: str
 
 
-def spans(parts: Sequence[Mapped], given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
+def spans(parts: Sequence[Mapped]) -> list[Span]:
     """The executable memory of a process with these parts."""
     library = (*SYSTEM, *visible_folders())
-    known = [(start, end) for start, end, path in given if _owner(path, library) == LIBRARY]
-    known += extents([part for part in parts if _owner(part.path, library) == LIBRARY])
     # Memory that may be written as well holds code made while running, or a stack.
     written = {part.start for part in parts if "wx" in part.rights}
     whole = [(part.start, part.end, part.path) for part in parts]
     run = [place for place, part in zip(whole, parts, strict=True) if "x" in part.rights]
-    found = [
+    return [
         replace(span, owner=MADE) if span.owner == OWN and span.start in written else span
         for span in owned(run, library, whole)
     ]
-    return [
-        replace(span, owner=LIBRARY)
-        if span.owner in (OWN, MADE) and any(a < span.end and span.start < b for a, b in known)
-        else span
-        for span in found
-    ]
-
-
-def extents(parts: Iterable[Mapped]) -> list[tuple[int, int]]:
-    """Return the range of each mapping of a file, from the first part that is left to the last:
-    other memory in between was mapped over it."""
-    found: dict[tuple[str, int], tuple[int, int]] = {}
-    for part in parts:
-        key = (part.path, part.start - part.offset)
-        start, end = found.get(key, (part.start, part.end))
-        found[key] = (min(start, part.start), max(end, part.end))
-    return list(found.values())
 
 
 def owned(

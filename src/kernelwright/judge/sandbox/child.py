@@ -122,9 +122,6 @@ class Child:
         self.is_readable = may_read and process_memory.may_read(self.pid)
         own = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
         self.granted: frozenset[str] = frozenset(greeting["granted"]) | own
-        self.mapped = process_memory.mappings(self.pid) if self.is_readable else []
-        """Its memory before anything of a candidate's ran in it. An address range that a file
-        occupied then counts as that file's for good, whatever is mapped over it."""
         self._clock = stopping.StoppedClock(self.pid)
         self._is_stopped = self._is_closed = False
         self.hold: Hold | None = None

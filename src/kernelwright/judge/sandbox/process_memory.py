@@ -57,15 +57,6 @@ def mapped(pid: int) -> Iterator[Mapped]:
         yield Mapped(start, end, rights, int(offset, 16), (device, number), "".join(path))
 
 
-def mappings(pid: int) -> list[tuple[int, int, str]]:
-    """The mapped ranges of a process: start, end, and the file's path, if any.
-
-    Raises:
-        OSError: as for ``mapped``.
-    """
-    return [(part.start, part.end, part.path) for part in mapped(pid)]
-
-
 def is_repeated(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
     """True if two addresses of a process within these spans are the same memory, by its ``mapped``
     ranges.
