@@ -15,7 +15,7 @@ from kernelwright.core.syntax import lines
 from kernelwright.core.task import Task, Workload
 from kernelwright.loaders.made_in import made_in
 from kernelwright.loaders.neighbours import own_neighbours
-from kernelwright.loaders.plain import flatten, map_plain, require_plain
+from kernelwright.loaders.plain import flatten, map_plain, nothing_returned, require_plain
 from kernelwright.loaders.seeding import seed_torch
 
 if TYPE_CHECKING:
@@ -276,11 +276,7 @@ def check(task: Task, device: str = "cpu") -> Workload:
     with task_code(task, *MISFIT, context=context), torch.no_grad(), reference.in_its_type():
         output = module(*inputs)
     if not flatten(output):
-        raise TaskError(
-            "the forward returns nothing",
-            seen=repr(output),
-            do="let forward return a dense tensor, or lists and tuples of them",
-        )
+        raise nothing_returned(output)
     return Workload(task.digest, shapes)
 
 

@@ -27,6 +27,7 @@ from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_c
 from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.proposers.base import Proposer, WaitingProposer
+from kernelwright.proposers.emitted import outdated
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
 from kernelwright.proposers.usable import check_proposers
@@ -135,7 +136,9 @@ class _Search:
         whole = self.archive.history(self.task.digest)
         here = (self.judge.environment.digest, JUDGE_VERSION)
         mine = [p for p in whole if (p[1].environment.digest, p[1].judge_version) == here]
-        self.history += [p for p in mine if not self.is_untimed(*p)]
+        old = outdated(self.archive.proposals(self.task.digest))
+        current = [p for p in mine if p[0].candidate.digest not in old]
+        self.history += [p for p in current if not self.is_untimed(*p)]
         known = {proposal.candidate.digest for proposal, _ in self.history}
         self.elsewhere = ranking.best_of_each([p for p in whole if p[1].candidate not in known])
         self.seen = {
@@ -364,6 +367,7 @@ class _Search:
             archive_url=self.settings.archive,
             interrupted=interrupted,
             reasons=tuple(self.reasons),
+            device=self.judge.environment.device,
         )
 
     def tell(self, doing: str) -> None:

@@ -20,7 +20,6 @@ from kernelwright.cli.options import (
     RECEIPT,
     SUITE,
     field_options,
-    init_of,
 )
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
@@ -32,6 +31,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
+from kernelwright.shipping.package import package_at
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.slots import worker_slots
 
@@ -81,7 +81,8 @@ def command(
     **options: Any,
 ) -> Answer:
     """Judge the kernel in the file CANDIDATE, whoever wrote it, or every file of the folder
-    CANDIDATE.
+    CANDIDATE. A folder may also be a package that `kernelwright export` wrote or one of Hugging
+    Face's kernels (--entry names a layer of it), and a file a solution of FlashInfer-Bench.
 
     Verdicts on a folder are archived as they are reached: Ctrl-C keeps them, and the same command
     resumes from there. With --suite, CANDIDATE is a folder, and the name of each file (or of its
@@ -115,7 +116,7 @@ def command(
             do="kernelwright judge TASK CANDIDATE; see kernelwright judge --help",
         )
     task, candidate = words[0], Path(words[1])
-    if candidate.is_dir():
+    if candidate.is_dir() and package_at(candidate) is None:
         _only("a folder", given)
         return _judge_folder(task, candidate, given, settings)
     _only("a file", given)
@@ -123,15 +124,15 @@ def command(
 
 
 def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings) -> Answer:
-    candidate, receipt = api.read_candidate(file), given.get("receipt")
+    """Judge the candidate in a file or in a package."""
+    receipt = given.get("receipt")
+    loaded = settings.applied_to(_load(task, given))
+    candidate = api.read_candidate(file, task=loaded, entry=given.get("entry"))
     with ShowProgress(_waiting_line) as progress:
         progress(as_text(file.name))
         evaluation = api.judge(
-            task,
+            loaded,
             candidate,
-            inputs=_inputs(given),
-            init=init_of(given.get("init")),
-            entry=given.get("entry"),
             receipt=receipt,
             device=settings.device,
             threads=settings.threads,
@@ -167,7 +168,7 @@ def _inputs(given: dict[str, Any]) -> list[str] | None:
 
 def _load(target: str, given: dict[str, Any]) -> Task:
     """Load the task that a command line names, with the inputs and arguments that it gives."""
-    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
+    return load(target, inputs=_inputs(given), init=given.get("init"))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:

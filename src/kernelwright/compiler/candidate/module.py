@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kernelwright.compiler.candidate.collisions import apart
 from kernelwright.compiler.candidate.guard import IMPORTS as GUARD_IMPORTS
 from kernelwright.compiler.candidate.guard import (
     checks_text,
@@ -59,7 +60,7 @@ class Face:
     passed: str
     """The forward's parameters as they are passed on, such as 'x, mask'."""
     unpacked: str
-    """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
+    """Lines that name the tensors inside of containers among the arguments; often empty."""
     paths: Mapping[str, str]
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
@@ -70,6 +71,10 @@ class Face:
     """The same of the module's parts."""
     described: Mapping[str, Any] = field(default_factory=dict)
     """The module's parts, as ``unchanged.description_of`` has them."""
+    arguments: tuple[str, ...] = ()
+    """Conditions on arguments that are no tensors, and on the containers that hold tensors."""
+    imports: tuple[str, ...] = ()
+    """Those of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     is_refused_elsewhere: bool = False
@@ -83,11 +88,17 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     guard = f"{checks}\n\n\n{expected_text(program, face)}"
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
+    own = [*kernel_sections(emitted, launches, face), guard, methods]
+    (*sections, methods), imports = apart(
+        own, own_imports((*emitted.imports, *face.imports), own), reference
+    )
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
-    sections = [reference.definitions, *kernel_sections(emitted, launches, face), guard, model]
-    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
     conditions = (*face.conditions, *emitted.conditions)
-    return file_text(docstring(program, replace(face, conditions=conditions)), imports, sections)
+    return file_text(
+        docstring(program, replace(face, conditions=conditions)),
+        (*reference.imports, *imports),
+        [reference.definitions, *sections, model],
+    )
 
 
 def kernel_sections(
@@ -102,11 +113,22 @@ def kernel_sections(
     )
 
 
-def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
-    """A file of these sections, with the imports that they need."""
+def own_imports(emitted: Iterable[str], sections: Sequence[str]) -> list[str]:
+    """The imports that these sections need, of the library as far as they use it, each once."""
+    text = "\n".join(sections)
+    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
+    return list(dict.fromkeys((*emitted, *GUARD_IMPORTS, *library)))
+
+
+def file_text(docstring: str, imports: Iterable[str], sections: Sequence[str]) -> str:
+    """A file of these sections and imports.
+
+    An import that begins with a comment comes before all but ``__future__``: it is there for the
+    others.
+    """
     text = "\n\n\n".join(section.strip("\n") for section in sections if section)
-    lines = "\n".join(_imports(imports, text))
-    return f"{docstring}\n\n{lines}\n\n\n{text}\n"
+    lines = sorted(set(imports), key=lambda line: (not line.startswith("from __future__"), line))
+    return f"{docstring}\n\n{chr(10).join(lines)}\n\n\n{text}\n"
 
 
 def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
@@ -125,20 +147,11 @@ def looks_at_weights(program: Program, face: Face) -> bool:
     return bool(program.attributes) and not face.compiled
 
 
-def _imports(given: tuple[str, ...], text: str) -> list[str]:
-    """The imports of the parts, and of the library as far as it is used, each once.
-
-    What begins with a comment comes before all but ``__future__``: it is there for the others.
-    """
-    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
-    lines = set(given) | set(library)
-    return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
-
-
 def docstring(program: Program, face: Face, uses: str = "without gradients and") -> str:
     """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
-    where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
+    conditions = (*face.arguments, *face.conditions)
+    where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
     about += f" {uses} outside autocast. Every other use {elsewhere}."
@@ -183,8 +196,6 @@ def guard_text(
     ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
     whether forward looks at them; ``gradients``: whether the kernels give gradients.
     """
-    conditions = " and ".join(face.conditions)
-    where = f"the kernels are for calls where {conditions}"
     is_for_one_mode = "training" in face.described[""][1]
     looked_at = face.weights if weights else "()"
     wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
@@ -193,9 +204,10 @@ def guard_text(
     refuses = [f"if torch.is_grad_enabled() and {wants}:", "    return NO_GRADIENTS"]
     lines = [
         '"""The launches that serve a call, or why none do."""',
-        *([face.unpacked] if face.unpacked else []),
+        *_condition_lines(face.arguments),
+        *face.unpacked.splitlines(),
         *([] if gradients else refuses),
-        *([f"if not ({conditions}):", f"    return {where!r}"] if conditions else []),
+        *_condition_lines(face.conditions),
         f"kernels = _way({', '.join([*ways, *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
@@ -217,14 +229,21 @@ def guard_text(
     return "\n\n".join([*modes, *tells, *methods])
 
 
+def _condition_lines(conditions: Sequence[str]) -> Iterator[str]:
+    for condition in conditions:
+        where = f"the kernels are for calls where {condition}"
+        text = repr(where) if '"' in where else f'"{where}"'
+        yield from (f"if not ({condition}):", f"    return {text}")
+
+
 def dispatch_lines(face: Face) -> list[str]:
     """The first lines of a forward: the reference's where no launches serve the call."""
     return [
-        *([face.unpacked] if face.unpacked else []),
         f"kernels = self._launches_for({face.passed})",
         "if isinstance(kernels, str):",
         *([] if face.is_refused_elsewhere else ["    missed(self, kernels)"]),
         f"    return self._reference_forward({face.passed})",
+        *face.unpacked.splitlines(),
     ]
 
 
@@ -261,7 +280,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
     if face.compiled:
-        unpacked = [face.unpacked] if face.unpacked else []
+        unpacked = face.unpacked.splitlines()
         own = method("_rewritten_forward", signature, [*unpacked, *lines])
         guard.append(f"return _compiled(self, {face.passed})")
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
@@ -368,7 +387,7 @@ def step_lines(
     names = _expressions(program, steps, face)
     launches = launches_of(program, emitted)
     last = _last_uses(program, steps, kept)
-    is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
+    is_read_elsewhere = any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):

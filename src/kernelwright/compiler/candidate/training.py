@@ -28,8 +28,9 @@ from kernelwright.compiler.candidate.module import (
 from kernelwright.compiler.candidate.operators import DIRECT, launches_of
 from kernelwright.compiler.candidate.parts import Part, home_of, mode_counts
 from kernelwright.compiler.candidate.splice import Spliced
-from kernelwright.compiler.capture.capture import Captured, capture
+from kernelwright.compiler.capture.capture import CannotCapture, Captured, capture
 from kernelwright.compiler.capture.joint import Joint, capture_joint
+from kernelwright.compiler.capture.structures import classes
 from kernelwright.compiler.codegen.base import Emitted
 from kernelwright.compiler.ir.ir import Program, Ref, Tensor
 from kernelwright.compiler.ir.steps import literal, references, variable
@@ -70,6 +71,8 @@ def open_trained(
     inner = vars(module)["_module"]
     joint = capture_joint(inner, inputs, step.places, partition, device_kind)
     captured = joint.forward
+    if any(classes(captured.outputs)):
+        raise CannotCapture("a training step whose result is an object; return tensors, or a dict")
     of_model = replace(task, entry=task.step_of)
     text = reference_text(of_model, inner, captured, reference.init_inputs(CHECK_SEED))
     face, arguments = face_of(task.name, inner, captured, text, device_kind)

@@ -34,6 +34,8 @@ from kernelwright.compiler.capture.capture import (
     quiet,
 )
 from kernelwright.compiler.capture.norms import NORMS
+from kernelwright.compiler.capture.structures import mapped
+from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.lower.graph import is_view
 
 PARTITIONS: Mapping[str, Callable[..., tuple[fx.GraphModule, fx.GraphModule]]] = {
@@ -125,7 +127,8 @@ def _require_trainable(captured: Captured) -> None:
 def _trained(captured: Captured, module: nn.Module, places: Collection[int]) -> tuple[str, ...]:
     """The placeholders that get gradients, in the graph's order."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    wanted = {captured.arguments[place] for place in places}
+    given = list(captured.arguments.values())
+    wanted = {given[place].name for place in places if isinstance(given[place], Ref)}
     for name, path in captured.attributes.items():
         if path in parameters and parameters[path].requires_grad:
             wanted.add(name)
@@ -188,9 +191,9 @@ def _joined(
     first = Captured(
         graph=forward,
         inputs=tuple(new_of[name].name for name in captured.inputs),
-        arguments=tuple(
-            new_of[value].name if value in captured.inputs else value
-            for value in captured.arguments
+        arguments=mapped(
+            lambda value: Ref(new_of[value.name].name) if isinstance(value, Ref) else value,
+            dict(captured.arguments),
         ),
         attributes={new_of[name].name: path for name, path in captured.attributes.items()},
         mutations=(),
@@ -198,7 +201,8 @@ def _joined(
     )
     gradients = dict(zip((node.name for node in tensors), _output(backward), strict=True))
     given = tuple(node.name for node in backward.nodes if node.op == "placeholder")
-    second = Captured(backward, given, given, {}, (), [gradients[name] for name in trained])
+    arguments = {name: Ref(name) for name in given}
+    second = Captured(backward, given, arguments, {}, (), [gradients[name] for name in trained])
     return Joint(
         forward=first,
         backward=second,

@@ -11,6 +11,8 @@ from torch import fx
 
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.capture.recurrent import CELLS
+from kernelwright.compiler.capture.structures import mapped
+from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.rewrite.conditions import ASSUMES
 from kernelwright.compiler.rewrite.pattern import build, call, match, operator_of, parsed
@@ -107,9 +109,12 @@ def _copy(captured: Captured) -> Captured:
         captured,
         graph=graph,
         inputs=tuple(names[name] for name in captured.inputs),
-        arguments=tuple(
-            names[value] if value in captured.inputs else value for value in captured.arguments
-        ),
+        arguments={
+            parameter: mapped(
+                lambda part: Ref(names[part.name]) if type(part) is Ref else part, value
+            )
+            for parameter, value in captured.arguments.items()
+        },
         attributes={names[name]: path for name, path in captured.attributes.items()},
     )
 

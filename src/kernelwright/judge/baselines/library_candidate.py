@@ -23,10 +23,14 @@ class ModelNew(torch.nn.Module):
         inner = {entry}(*args, **kwargs)
         # The reference's own attributes, so that its state_dict fits by name.
         self.__dict__.update(inner.__dict__)
-        object.__setattr__(self, "_run", {run})
+        self.__dict__ |= {{"_inner": inner, "_run": {run}}}
 
     def forward(self, *args, **kwargs):
         return self._run(*args, **kwargs)
+
+    def train(self, mode=True):
+        self._inner.train(mode)
+        return super().train(mode)
 '''
 
 

@@ -43,6 +43,21 @@ def own_refusal(error: BaseException) -> frozenset[Warned]:
     return frozenset({Warned(WarningCode.REFERENCE_REFUSES, told)})
 
 
+def require_same_numbers(first: str, other: str) -> None:
+    """See that the numbers and names among a result's parts, as ``nesting`` has them, do not depend
+    on the inputs' values.
+
+    Raises:
+        TaskError: they do.
+    """
+    if first != other:
+        raise TaskError(
+            "the forward's result has parts that change with the values of its inputs",
+            seen=f"{first:.150}, then {other:.150}",
+            do="return such numbers as tensors",
+        )
+
+
 def require_deterministic(
     outputs: list[torch.Tensor], module: torch.nn.Module, run: Callable[[], list[torch.Tensor]]
 ) -> None:

@@ -27,7 +27,7 @@ from kernelwright.judge.sandbox.entries import Path, fresh_containers, with_entr
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
+from kernelwright.loaders.plain import flatten, nesting, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
 from kernelwright.loaders.seeding import seed_torch
 
@@ -67,6 +67,8 @@ class Forward:
         """All calls that were watched."""
         self._guard = HostFirst(device)
         self._namings = [*widened.NAMINGS]
+        self.nesting = ""
+        """How the last result was nested, with the numbers among its parts."""
 
     def _built(self) -> torch.nn.Module:
         return layout.written_out(self.reference.build(self.weight_seed))
@@ -98,7 +100,9 @@ class Forward:
         apart = torch.random.fork_rng(own, device_type=device.type)
         with memory_apart(), self._guard(), torch.no_grad(), apart:
             seed_torch(self.weight_seed)
-            results = [t.detach() for t in flatten(self._call(module, given))]
+            result = self._call(module, given)
+            self.nesting = nesting(result)
+            results = [t.detach() for t in flatten(result)]
             return [*results, *layout.those(held, list(self.convention.changed))]
 
     def run_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:

@@ -30,7 +30,7 @@ from kernelwright.judge.reference.task_inputs import TaskInputs
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.entries import new_entries
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
-from kernelwright.loaders.plain import weights_of
+from kernelwright.loaders.plain import nothing_returned, weights_of
 
 MOST_DRAWS = 8
 """Draws that are compared with the first: a yes or no is the same in every other one."""
@@ -45,6 +45,8 @@ def study(forward: Forward, inputs: TaskInputs, secret: int) -> TaskProfile:
     arguments = inputs.first_arguments
     first = _first_call(forward, arguments)
     results, terms = first.results, first.terms
+    if not first.all_results:
+        raise nothing_returned(None)
     forward.settle()
     fitness.require_deterministic(
         first.outputs, forward.modules[USUAL], partial(forward.run_unseeded, arguments)
@@ -52,6 +54,7 @@ def study(forward: Forward, inputs: TaskInputs, secret: int) -> TaskProfile:
     for number in range(1, MOST_DRAWS + 1):
         other = inputs.of(Draw(TASK, derive_seed(secret, TASK.id, number)))
         found = forward.run(other)
+        fitness.require_same_numbers(results.nesting, forward.nesting)
         if not all(map(torch.equal, first.all_results, found)):
             break
     inputs.fixed_integers = same_integers(arguments, other)

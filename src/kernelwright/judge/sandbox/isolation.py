@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.places import holds_installed_packages
+from kernelwright.core.places import SITES, holds_installed_packages, installed_by_name
 from kernelwright.judge.sandbox import kernel_calls as kernel
 from kernelwright.judge.sandbox import landlock, seccomp
 
@@ -117,8 +117,9 @@ def visible_folders() -> tuple[str, ...]:
     """Folders that Python and its packages need besides the system's; outermost ones only."""
     package = Path(__file__).resolve().parents[3]
     entries = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
-    entries += [e for e in sys.path if e.endswith(("site-packages", "dist-packages"))]
+    entries += [e for e in sys.path if e.endswith(SITES)]
     entries += [e for e in sys.path if e and holds_installed_packages(e)]
+    entries += installed_by_name()
     if site.ENABLE_USER_SITE:
         entries.append(site.getusersitepackages())
     entries += [e for e in sys.path if e and (Path(e) / "torch" / "__init__.py").exists()]

@@ -14,7 +14,7 @@ from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.layout import bytes_of, dtype_name, is_folded, span
 from kernelwright.judge.sandbox.overlaps import Extent, overlapping
 from kernelwright.judge.sandbox.process_memory import is_repeated, mapped, may_write
-from kernelwright.loaders.plain import MAX_DEPTH, enclosed, nesting
+from kernelwright.loaders.plain import CONSTANTS, MAX_DEPTH, enclosed, enclosed_by_name, nesting
 
 MAX_SPREAD = 8
 """An output may be a view that spans at most this many times its own size, or as much memory as the
@@ -156,8 +156,12 @@ def _leaves(reply: Any, depth: int = 0) -> tuple[list[Any], str]:
                 parts = [_leaves(item, depth + 1) for item in reply[kind]]
                 found = [leaf for leaves, _ in parts for leaf in leaves]
                 return found, enclosed(nested for _, nested in parts)
-        if reply == {"plain": None}:
-            return [], nesting(None)
+        if isinstance(reply.get("dict"), dict):
+            rows = [(name, *_leaves(item, depth + 1)) for name, item in reply["dict"].items()]
+            found = [leaf for _, leaves, _ in rows for leaf in leaves]
+            return found, enclosed_by_name((name, nested) for name, _, nested in rows)
+        if "plain" in reply and (reply["plain"] is None or type(reply["plain"]) in CONSTANTS):
+            return [], nesting(reply["plain"])
     return [reply], "tensor"
 
 

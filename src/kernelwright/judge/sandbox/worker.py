@@ -35,6 +35,7 @@ from kernelwright.judge.sandbox.layout import (
 from kernelwright.judge.sandbox.lowering import lower
 from kernelwright.judge.sandbox.program import LibrarySetup, Program, load_source
 from kernelwright.judge.sandbox.weights import load_weights
+from kernelwright.loaders.plain import named_parts
 
 MAX_EVENTS = 10_000
 MAX_LAUNCHES = 200
@@ -273,7 +274,7 @@ class Replay:
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._output = module(*fresh_containers(static))
+            self._output = plain(module(*fresh_containers(static)), may_expand=True)
         self._inputs = leaves(static)
 
     def __call__(self, *given: Any) -> Any:
@@ -284,8 +285,9 @@ class Replay:
 
 
 def plain(value: Any, *, may_expand: bool = False) -> Any:
-    """A result in plain tuples and lists, with everything computed that torch or a subclass has put
-    off: the items of a tuple, conjugates, negatives, and expanded memory unless it ``may_expand``.
+    """A result in plain tuples, lists and dictionaries, with everything computed that torch or a
+    subclass has put off: the items of a tuple, conjugates, negatives, and expanded memory unless it
+    ``may_expand``.
 
     A tensor's memory is then held by another object than its maker's, as by a caller who keeps a
     view: a candidate that watches its own object sees it go at once.
@@ -299,6 +301,9 @@ def plain(value: Any, *, may_expand: bool = False) -> Any:
     if isinstance(value, (tuple, list)):
         items = [plain(item, may_expand=may_expand) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
+    named = named_parts(value)
+    if named is not None:
+        return {name: plain(item, may_expand=may_expand) for name, item in named.items()}
     return value
 
 

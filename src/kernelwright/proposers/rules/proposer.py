@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import itertools
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
@@ -36,6 +35,7 @@ from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.training_step import CANDIDATE
+from kernelwright.proposers.emitted import EMITTER_VERSION, MARK, is_outdated
 from kernelwright.proposers.rules.order import (
     convolutions,
     in_order,
@@ -197,7 +197,8 @@ class OpenedTask:
             candidate=Candidate(text, emitter.dialect, entry),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
-            schedule={"variant": variant.name, "kernels": dict(schedule)} | self._mode(),
+            schedule={"variant": variant.name, "kernels": dict(schedule), MARK: EMITTER_VERSION}
+            | self._mode(),
             parent=parent,
             note=variant.name if parent is None else f"{variant.name}, refined",
         )
@@ -218,8 +219,9 @@ def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
 def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     """Yield the first proposals of a first round, refinements of passed exemplars, then the rest.
 
-    Each text is yielded once. The first ones come first even if the brief has a history, since the
-    rules may be newer than it. The generator returns the reason why there were no proposals, as for
+    Each text is yielded once. What older emitters wrote for a winner is written anew before all
+    others. The first ones come next even if the brief has a history, since the rules may be newer
+    than it. The generator returns the reason why there were no proposals, as for
     a module that cannot be captured, or an empty text.
     """
     try:
@@ -230,7 +232,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
     first = _first(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
-    for proposal in itertools.chain(opening, _refined(opened), first):
+    for proposal in itertools.chain(_again(opened), opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
             n_proposed += 1
@@ -307,33 +309,49 @@ def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
     )
 
 
+def _again(opened: OpenedTask) -> Iterator[Proposal]:
+    """Yield what today's emitters write for the winners that older ones wrote."""
+    for proposal, _ in opened.brief.elsewhere:
+        if is_outdated(proposal):
+            yield from iter(partial(_next, _rewritten(opened, proposal)), None)
+
+
+def _rewritten(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    if way := _way_of(opened, parent):
+        yield opened.proposal(*way, parent.schedule["kernels"], parent.candidate.digest)
+
+
 def _refined(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
-    by_name = {variant.name: variant for variant in opened.variants}
-    by_dialect = {emitter.dialect: emitter for emitter in emitters(opened.brief)}
     for exemplar in sorted(opened.brief.exemplars, key=_slowness):
-        parent = exemplar.proposal
-        variant = by_name.get(parent.schedule.get("variant", ""))
-        emitter = by_dialect.get(parent.candidate.dialect)
-        if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
-            line = _neighbours(opened, variant, emitter, parent)
-            yield from iter(partial(_next, line), None)
+        if exemplar.proposal.proposer == NAME and exemplar.evaluation.passed:
+            yield from iter(partial(_next, _neighbours(opened, exemplar.proposal)), None)
 
 
-def _neighbours(
-    opened: OpenedTask, variant: Variant, emitter: Emitter, parent: Proposal
-) -> Iterator[Proposal]:
-    known: Mapping[str, Any] = parent.schedule["kernels"]
+def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    if way := _way_of(opened, parent):
+        program = opened.program(*way)
+        for schedule in way[1].refine(program, parent.schedule["kernels"], opened.target):
+            if opened.brief.task.step_of:
+                schedule = _without_runner(schedule)
+            yield opened.proposal(*way, schedule, parent.candidate.digest)
+
+
+def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
+    """The variant and the emitter of a proposal, as far as the rules still have its steps."""
+    variant = next(
+        (way for way in opened.variants if way.name == parent.schedule.get("variant")), None
+    )
+    dialect = parent.candidate.dialect
+    emitter = next((each for each in emitters(opened.brief) if each.dialect == dialect), None)
+    if variant is None or emitter is None:
+        return None
     try:
         program = opened.program(variant, emitter)
     except Unsupported:
-        return
-    if not {step.name for step in program.own()} <= known.keys():
-        return  # the rules have changed since, and the variant now has other steps
-    for schedule in emitter.refine(program, known, opened.target):
-        if opened.brief.task.step_of:
-            schedule = _without_runner(schedule)
-        yield opened.proposal(variant, emitter, schedule, parent.candidate.digest)
+        return None
+    is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
+    return (variant, emitter) if is_known else None
 
 
 def _without_runner(schedule: Schedule) -> Schedule:
