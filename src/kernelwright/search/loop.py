@@ -23,7 +23,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.proposers.base import Proposer, WaitingProposer
@@ -31,6 +31,7 @@ from kernelwright.proposers.emitted import outdated
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
 from kernelwright.proposers.usable import check_proposers
+from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     History,
     OnProgress,

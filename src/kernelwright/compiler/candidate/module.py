@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from kernelwright.compiler.candidate.operators import (
 )
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Derived, Emitted
-from kernelwright.compiler.ir.ir import Call, Program, Step, Tensor, contiguous
+from kernelwright.compiler.ir.ir import Call, FreeSize, Program, Step, Tensor, contiguous
 from kernelwright.compiler.ir.prepared import (
     handed_on,
     lasting,
@@ -82,6 +83,14 @@ class Face:
     reference's forward. Otherwise that forward serves them."""
 
 
+@dataclass(frozen=True)
+class Free:
+    """The sizes that a call may choose, and the conditions on them under which kernels serve it."""
+
+    sizes: tuple[FreeSize, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
     checks = checks_text(face.device_kind, weights=looks_at_weights(program, face))
@@ -135,9 +144,10 @@ def methods_text(program: Program, emitted: Emitted, signature: str, face: Face)
     """The new ``forward`` and what it needs, as methods."""
     prepare = _prepare_text(program, emitted, face)
     checked = replace(face, conditions=(*face.conditions, *emitted.conditions))
-    tensors = [tensor.name for tensor in program.inputs]
     ways, looks = _ways(program, emitted, face), looks_at_weights(program, face)
-    guard = guard_text(checked, signature, tensors, ways, weights=looks)
+    tensors = [tensor.name for tensor in program.inputs]
+    free = Free(program.sizes, emitted.limits)
+    guard = guard_text(checked, signature, tensors, ways, weights=looks, free=free)
     forward = _forward_text(program, emitted, signature, face)
     return "\n\n".join(filter(None, [prepare, guard, forward]))
 
@@ -147,19 +157,31 @@ def looks_at_weights(program: Program, face: Face) -> bool:
     return bool(program.attributes) and not face.compiled
 
 
-def docstring(program: Program, face: Face, uses: str = "without gradients") -> str:
-    """The head of a file: what the kernels are made for, which is ``uses``, and by which rules."""
+def docstring(program: Program, face: Face, uses: str = "without gradients and") -> str:
+    """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     conditions = (*face.arguments, *face.conditions)
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" {uses} and outside autocast. Every other use {elsewhere}."
+    about += f" {uses} outside autocast.{_said_of_sizes(program)} Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
         lines += [f"  - {rule}" for rule in program.lineage]
     return '"""' + "\n".join(lines) + '\n"""'
+
+
+def _said_of_sizes(program: Program) -> str:
+    """Which sizes are free, in a sentence."""
+    if not program.sizes:
+        return " All sizes are fixed."
+    ranges = []
+    for size in program.sizes:
+        most = f" to {size.most}" if size.most is not None else ""
+        ranges.append(f"{size.name} (from {size.least}{most})")
+    plural = "s" if len(ranges) > 1 else ""
+    return f" Any size{plural} {' and '.join(ranges)} will do; all others are fixed."
 
 
 def _shown(tensor: Tensor) -> str:
@@ -171,7 +193,9 @@ def _shown(tensor: Tensor) -> str:
 def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
-    tables = [inputs_table(face.expected, inputs), modules_table(face.modules, face.described)]
+    sizes = [size.name for size in program.sizes]
+    tables = [inputs_table(face.expected, inputs, sizes)]
+    tables.append(modules_table(face.modules, face.described))
     if looks_at_weights(program, face):
         forms = ((path, _form(tensor)) for tensor, path in program.attributes)
         tables.append(weights_table(face.weights, forms))
@@ -190,12 +214,15 @@ def guard_text(
     *,
     weights: bool,
     gradients: bool = False,
+    free: Free | None = None,
 ) -> str:
     """The methods that find the launches for a call, and say why there are none.
 
     ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
-    whether forward looks at them; ``gradients``: whether the kernels give gradients.
+    whether forward looks at them; ``gradients``: whether the kernels give gradients; ``free``: the
+    sizes that a call may choose.
     """
+    free = free or Free()
     is_for_one_mode = "training" in face.described[""][1]
     looked_at = face.weights if weights else "()"
     wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
@@ -208,11 +235,14 @@ def guard_text(
         *face.unpacked.splitlines(),
         *([] if gradients else refuses),
         *_condition_lines(face.conditions),
-        f"kernels = _way({', '.join([*ways, *tensors])})",
+        *(f"{s.name} = _size({s.tensor}, {s.dim})" for s in free.sizes),
+        f"_expected = {face.expected}{_called(free.sizes)}",
+        f"kernels = _way({', '.join([*ways, '_expected', *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
+        *_size_lines(free),
         "return (",
-        f"    _unfit({', '.join([face.expected, *tensors])})",
+        f"    _unfit({', '.join(['_expected', *tensors])})",
         *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
         f"    or {face.modules}.why_changed(self)",
         "    or kernels",
@@ -234,6 +264,25 @@ def _condition_lines(conditions: Sequence[str]) -> Iterator[str]:
         where = f"the kernels are for calls where {condition}"
         text = repr(where) if '"' in where else f'"{where}"'
         yield from (f"if not ({condition}):", f"    return {text}")
+
+
+def _called(sizes: Sequence[FreeSize]) -> str:
+    """How the table of inputs is had: it is a function where there are free sizes."""
+    return f"({', '.join(size.name for size in sizes)})" if sizes else ""
+
+
+def _size_lines(free: Free) -> list[str]:
+    """The lines that look whether kernels serve the free sizes."""
+    lines: list[str] = []
+    for size in free.sizes:
+        lines += [f"if {size.name} < {size.least}:", f'    return "{size.name} is too small"']
+        if size.most is not None:
+            lines += [f"if {size.name} > {size.most}:", f'    return "{size.name} is too large"']
+    for limit in free.limits:
+        names = [size.name for size in free.sizes if size.name in limit]
+        known = " and ".join(f"isinstance({name}, int)" for name in names)
+        lines += [f"if {known} and not {limit}:", f'    return "it is not so that {limit}"']
+    return lines
 
 
 def dispatch_lines(face: Face) -> list[str]:
@@ -279,6 +328,7 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
+    lines = [*_sizes_taken(program, lines), *lines]
     if face.compiled:
         unpacked = face.unpacked.splitlines()
         own = method("_rewritten_forward", signature, [*unpacked, *lines])
@@ -352,6 +402,12 @@ def _bound(
     own = [step for step in steps if not isinstance(step, Call)]
     used: set[str] = set(also).union(*map(needs, own))
     return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
+
+
+def _sizes_taken(program: Program, lines: Sequence[str]) -> list[str]:
+    """The free sizes that ``lines`` use, taken from the inputs."""
+    used = set(re.findall(r"\w+", "\n".join(lines)))
+    return [f"{s.name} = {s.tensor}.shape[{s.dim}]" for s in program.sizes if s.name in used]
 
 
 def _binding_lines(

@@ -19,6 +19,7 @@ from kernelwright.compiler.ir.ir import (
     Store,
     Tensor,
 )
+from kernelwright.compiler.ir.sizes import NAMES
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.ir.whole import with_tensors
 
@@ -26,7 +27,7 @@ _TAKEN = frozenset({
     "self", "torch", "nn", "F", "math", "np", "os", "ctypes", "hashlib", "tempfile", "subprocess",
     "triton", "tl", "mmap", "sys", "threading", "functools",
     "operator", "types", "kernels", "ctx",
-    "platform", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args",
+    "platform", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args", *NAMES,
 })  # fmt: skip
 
 

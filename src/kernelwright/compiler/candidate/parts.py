@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from kernelwright.compiler.capture.capture import (
     capture,
     is_same_in_both_modes,
 )
+from kernelwright.compiler.capture.free import Freed, freed
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
@@ -45,6 +46,8 @@ class Part:
     """The names of the tensor inputs in the forward."""
     signature: str
     """The parameters of the forward."""
+    freed: Iterator[Freed] = field(default_factory=lambda: iter(()))
+    """The module captured with other leading sizes, the most free sizes first."""
 
 
 def open_parts(
@@ -95,7 +98,8 @@ class _Around:
         rebuilt = text.bases == "Part"
         imports = result_imports(captured.outputs, self.home, rebuilt=rebuilt)
         face = replace(face, imports=imports)
-        return Part(path, captured, face, arguments, text.signature)
+        others = freed(module, inputs, captured) if not path else iter(())
+        return Part(path, captured, face, arguments, text.signature, others)
 
 
 def computes_the_same_in_both_modes(task: Task) -> bool:

@@ -88,7 +88,7 @@ def open_trained(
     kept = tuple(
         names.get(node) or variable(f"kept_{node.strip('_')}", taken) for node in joint.saved
     )
-    given = tuple(variable(f"to_{node.strip('_')}", taken) for node in joint.differentiated)
+    given = tuple(variable("cotangent", taken) for _ in joint.differentiated)
     parts = (
         Part("", captured, face, arguments, text.signature),
         Part("", joint.backward, face, (*kept, *given), text.signature),
@@ -134,9 +134,8 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     (*sections, methods, step), imports = apart(own, own_imports(emitted.imports, own), reference)
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     whole = replace(forward, lineage=tuple(dict.fromkeys(forward.lineage + backward.lineage)))
-    about = "for training: forward and backward"
     return file_text(
-        docstring(whole, face, about),
+        docstring(whole, face, "with gradients,"),
         (*reference.imports, *imports),
         [reference.definitions, *sections, model, step],
     )

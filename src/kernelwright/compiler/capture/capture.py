@@ -95,7 +95,7 @@ def capture(
         bound = signature.bind(*inputs, **named)
         args, kwargs = described(bound.args), described(bound.kwargs)
         with torch.set_grad_enabled(gradients), quiet():
-            with whole, _plain_forward(module):
+            with whole, plain_forward(module):
                 program = torch.export.export(module, args, kwargs, strict=False)
             program = program.run_decompositions(decompositions())
             if not gradients:
@@ -147,7 +147,7 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _plain_forward(module: nn.Module) -> Iterator[None]:
+def plain_forward(module: nn.Module) -> Iterator[None]:
     """Let the module take and return descriptions of objects, which torch.export may not know."""
     own, was = module.forward, vars(module).get("forward")
 
@@ -292,5 +292,5 @@ def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tupl
             )
         else:
             raise CannotCapture(f"an output of kind {spec.kind}")
-    structure = program.call_spec.out_spec  # lists, tuples and dictionaries, by _plain_forward
+    structure = program.call_spec.out_spec  # lists, tuples and dictionaries, by plain_forward
     return torch.utils._pytree.tree_unflatten(returned, structure), tuple(mutations)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
+import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +16,23 @@ from kernelwright.compiler.candidate.multi_part import combined, write_multi_par
 from kernelwright.compiler.candidate.naming import renamed
 from kernelwright.compiler.candidate.parts import Part, open_parts
 from kernelwright.compiler.candidate.training import TrainedModule, open_trained, write_trained
-from kernelwright.compiler.capture.capture import CannotCapture
-from kernelwright.compiler.codegen.base import Emitter, Schedule, Target
+from kernelwright.compiler.capture.capture import CannotCapture, Captured
+from kernelwright.compiler.capture.free import Freed
+from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.flow import Unsupported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.compiler.ir.ir import Program
+from kernelwright.compiler.ir.ir import FreeSize, Program
+from kernelwright.compiler.ir.prepared import prepared_steps
+from kernelwright.compiler.ir.sizes import (
+    Follows,
+    NotFree,
+    fixed,
+    following,
+    names_in,
+    next_prime,
+    with_example,
+)
 from kernelwright.compiler.rewrite import (
     BIASES,
     IMAGES_TOO,
@@ -55,6 +68,9 @@ SEED = 0
 COMPILE_S = 15.0
 """Smallest budget in seconds for candidates that torch.compile tunes, which takes 10 to 50 s for
 one candidate on an H200."""
+SHARE_OPENING = 0.25
+"""Largest share of the budget that opening a task may take for its sizes to be freed as well, which
+takes about as long again."""
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 N_FIRST = 4
@@ -124,8 +140,12 @@ class OpenedTask:
     _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
     _trained: dict[str, TrainedModule] = field(default_factory=dict)
     """The module of a training step, by the way in which it is cut."""
+    _free: dict[tuple[str, str], Program | None] = field(default_factory=dict)
+    _freed: list[Freed] = field(default_factory=list)
+    """What was made of the iterator ``Part.freed``."""
 
     def __post_init__(self) -> None:
+        begin = time.monotonic()
         kind = self.brief.device.kind
         self.reference = open_reference(self.brief.task)
         self.module = self.reference.build(SEED)
@@ -138,6 +158,8 @@ class OpenedTask:
             self.text, self.parts = open_parts(
                 self.brief.task, self.module, self.reference, self.torch_kind
             )
+        if time.monotonic() - begin > SHARE_OPENING * self.brief.budget_s and self.parts:
+            self.parts[0] = replace(self.parts[0], freed=iter(()))
 
     @property
     def torch_kind(self) -> str:
@@ -164,12 +186,73 @@ class OpenedTask:
         """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
+            if (free := self.free_program(variant, emitter)) is not None:
+                self._programs[key] = [free]
+                return self._programs[key]
             used: set[str] = set()
             self._programs[key] = [
-                renamed(_assembled(part, variant, emitter), part.arguments, used)
+                renamed(_assembled(part.captured, variant, emitter), part.arguments, used)
                 for part in self.parts_of(variant)
             ]
         return self._programs[key]
+
+    def free_program(self, variant: Variant, emitter: Emitter) -> Program | None:
+        """Return the whole module fused by ``variant`` with as many free sizes as it can have, the
+        task's own as their example; None if all are fixed."""
+        key = (variant.name, emitter.dialect)
+        if key not in self._free:
+            found = (self._with_free_sizes(each, variant, emitter) for each in self._all_freed())
+            self._free[key] = next(filter(None, found), None)
+        return self._free[key]
+
+    def _all_freed(self) -> Iterator[Freed]:
+        yield from self._freed
+        for each in self.parts[0].freed:
+            self._freed.append(each)
+            yield each
+
+    def _with_free_sizes(self, freed: Freed, variant: Variant, emitter: Emitter) -> Program | None:
+        arguments = self.parts[0].arguments
+        one, other = (
+            renamed(_assembled(captured, variant, emitter), arguments, set())
+            for captured in (freed.one, freed.other)
+        )
+        try:
+            program = following(one, other, freed.first, freed.second)
+        except Follows:
+            return None
+        if any(map(names_in, prepared_steps(program))):
+            return None  # what is kept for every call cannot hang on one call's sizes
+        tensors = [t.name for t in program.inputs]
+        sizes: dict[str, FreeSize] = {}
+        for dimension in freed.dimensions:
+            name = tensors[dimension.input]
+            allowed = freed.ranges[dimension.size]
+            free = FreeSize(dimension.size, name, dimension.dim, allowed.least, allowed.most)
+            sizes.setdefault(dimension.size, free)
+        program = replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
+        first = next(_schedules(program, emitter, self.target), {"compile": ""})
+        if "compile" in first or _emitted_free(program, emitter, first, self.target):
+            return program
+        return None
+
+    def emitted(
+        self, variant: Variant, emitter: Emitter, schedule: Schedule
+    ) -> tuple[Program, Emitted]:
+        """Return the program and its text: with free sizes where one text serves all.
+
+        Raises:
+            Unsupported: the text needs the sizes, and one of them is one: without its loop, the
+                program has other loops than the schedule says.
+        """
+        program = self.program(variant, emitter)
+        if program.sizes and "compile" not in schedule:
+            if (emitted := _emitted_free(program, emitter, schedule, self.target)) is not None:
+                return program, emitted
+            if 1 in _given(program).values():
+                raise Unsupported("a size of one that the text needs")
+        program = fixed(replace(program, sizes=()))
+        return program, emitter.emit(program, schedule, self.target)
 
     def program(self, variant: Variant, emitter: Emitter) -> Program:
         """Return all parts as one program, the form that emitters take."""
@@ -180,8 +263,7 @@ class OpenedTask:
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
     ) -> Proposal:
         """Return the proposal for one variant, dialect and schedule."""
-        program = self.program(variant, emitter)
-        emitted = emitter.emit(program, schedule, self.target)
+        program, emitted = self.emitted(variant, emitter, schedule)
         (first, *others) = self.parts
         programs = self.programs(variant, emitter)
         entry = "ModelNew"
@@ -209,8 +291,44 @@ class OpenedTask:
         return {"mode": "train" if self.trains else "eval"} if is_for_one else {}
 
 
-def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
-    graph, lineage = rewrite(part.captured, variant.rules)
+def _schedules(program: Program, emitter: Emitter, target: Target) -> Iterator[Schedule]:
+    """Yield the emitter's schedules for a first round, in numbers."""
+    return map(fixed, emitter.schedules(program, target))
+
+
+def _emitted_free(
+    program: Program, emitter: Emitter, schedule: Schedule, target: Target
+) -> Emitted | None:
+    """Return the text that serves all sizes; None if it hangs on them."""
+    try:
+        one, other = (
+            emitter.emit(with_example(program, example), schedule, target)
+            for example in _examples(program)
+        )
+    except NotFree:
+        return None
+    return one if one == other else None
+
+
+def _given(program: Program) -> dict[str, int]:
+    """The free sizes of the task's own inputs."""
+    shapes = {tensor.name: tensor.shape for tensor in program.inputs}
+    return {size.name: int(shapes[size.tensor][size.dim]) for size in program.sizes}
+
+
+def _examples(program: Program) -> list[dict[str, int]]:
+    """Two examples of a program's free sizes: primes near the task's own, and a third of those.
+    Neither is so small that it divides the numbers that programs are full of."""
+    given = _given(program)
+    taken: list[int] = []
+    for least, shrink in ((10, 1), (30, 3)):
+        for size in given.values():
+            taken.append(next_prime(max(least, size // shrink), *taken))
+    return [dict(zip(given, taken[at:], strict=False)) for at in (0, len(given))]
+
+
+def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
+    graph, lineage = rewrite(captured, variant.rules)
     return assemble_supported(
         graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
     )
@@ -289,13 +407,14 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
     is_library = emitter.dialect == "torch" and not opened.parts[0].path and not is_training
     if not is_library and not any(program.own()):
         return
-    schedules = emitter.schedules(program, opened.target)
-    if is_training:  # autograd calls the steps, and nothing can be put around them
-        schedules = (s for s in schedules if not {"graph", "search"} & s.keys())
+    schedules = _schedules(program, emitter, opened.target)
+    if is_training:
+        schedules = map(_without_runner, schedules)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
-        yield opened.proposal(variant, emitter, schedule)
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(variant, emitter, schedule)
 
 
 def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
@@ -318,7 +437,8 @@ def _again(opened: OpenedTask) -> Iterator[Proposal]:
 
 def _rewritten(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     if way := _way_of(opened, parent):
-        yield opened.proposal(*way, parent.schedule["kernels"], parent.candidate.digest)
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(*way, parent.schedule["kernels"], parent.candidate.digest)
 
 
 def _refined(opened: OpenedTask) -> Iterator[Proposal]:
@@ -330,11 +450,12 @@ def _refined(opened: OpenedTask) -> Iterator[Proposal]:
 
 def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     if way := _way_of(opened, parent):
-        program = opened.program(*way)
-        for schedule in way[1].refine(program, parent.schedule["kernels"], opened.target):
-            if opened.brief.task.step_of and {"graph", "search"} & schedule.keys():
-                continue
-            yield opened.proposal(*way, schedule, parent.candidate.digest)
+        program, known = opened.program(*way), parent.schedule["kernels"]
+        for schedule in map(fixed, way[1].refine(program, known, opened.target)):
+            if opened.brief.task.step_of:
+                schedule = _without_runner(schedule)
+            with contextlib.suppress(Unsupported):
+                yield opened.proposal(*way, schedule, parent.candidate.digest)
 
 
 def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
@@ -352,6 +473,12 @@ def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | N
         return None
     is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
     return (variant, emitter) if is_known else None
+
+
+def _without_runner(schedule: Schedule) -> Schedule:
+    """Return the schedule for the steps alone: autograd calls those of a training step, and nothing
+    can be put around them."""
+    return {name: knobs for name, knobs in schedule.items() if name not in ("graph", "search")}
 
 
 def _slowness(exemplar: Exemplar) -> float:
