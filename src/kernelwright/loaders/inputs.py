@@ -138,7 +138,8 @@ def _enclosed(kind: type, parts: Sequence[str], keys: Sequence[Any]) -> str:
 
 
 def _tensor_expression(tensor: torch.Tensor) -> str:
-    """Return text that draws a tensor; an expanded tensor is drawn unexpanded, then expanded."""
+    """Return text that draws a tensor; an expanded tensor is drawn unexpanded, then expanded. One
+    that requires gradients is drawn so: they are asked of it in a training step."""
     if str(tensor.layout) != "torch.strided":
         raise TaskError(
             "an input is not a dense tensor",
@@ -150,7 +151,8 @@ def _tensor_expression(tensor: torch.Tensor) -> str:
         if size > 1 and stride == 0:
             own = own.narrow(axis, 0, 1)
     text = imitate(own).expression()
-    return text if own is tensor else f"({text}).expand{shape}"
+    text = text if own is tensor else f"({text}).expand{shape}"
+    return f"({text}).requires_grad_()" if tensor.requires_grad else text
 
 
 def parse(text: str) -> str:

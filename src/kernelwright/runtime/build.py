@@ -198,10 +198,16 @@ def _by_shape(
     on_miss: str,
 ) -> nn.Module:
     """Build a module with the best kernel for each shape; all kernels share its weights."""
-    from kernelwright.runtime.dispatch import ByShape, forms_of, modes_of
+    from kernelwright.runtime.dispatch import forms_of, modes_of, serve
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
+    if any(result.task.step_of for result in results):
+        raise TaskError(
+            "kernels for training are built one at a time",
+            seen=", ".join(result.task.name for result in results),
+            do="give one result: kw.build(result)",
+        )
     references = [opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)
@@ -234,9 +240,7 @@ def _by_shape(
         key: Key = ("cuda" if kind == "hip" else kind, forms, modes)
         if key not in kernels or _least_gain(result) > gains[key]:
             kernels[key], gains[key] = kernel, _least_gain(result)
-    first.forward = ByShape(first, kernels)
-    first.on_miss = on_miss
-    first.why_not = first.forward.why_not
+    serve(first, kernels, on_miss)
     return first
 
 

@@ -176,6 +176,16 @@ class ByShape:
         return True
 
 
+def serve(module: nn.Module, kernels: Mapping[Key, nn.Module], on_miss: str) -> None:
+    """Give a module a forward that calls the kernels with its weights.
+
+    Raises:
+        TaskError: as ``ByShape``.
+    """
+    forward = ByShape(module, kernels)
+    vars(module).update(forward=forward, why_not=forward.why_not, on_miss=on_miss)
+
+
 def modes_of(module: nn.Module) -> tuple[bool, ...]:
     """Whether each part of the module is in training mode."""
     return tuple(part.training for part in module.modules())

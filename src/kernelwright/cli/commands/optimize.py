@@ -30,7 +30,7 @@ from kernelwright.suites.suite import suite_entries
 @click.argument("task", metavar="[TASK]", required=False)
 @INPUTS
 @MACHINE
-@field_options(Settings, "dialects")
+@field_options(Settings, "dialects", "backward")
 @PROPOSING
 @field_options(Settings, "seed", "archive", "out")
 @SUITE

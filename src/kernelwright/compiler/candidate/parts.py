@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,11 +21,13 @@ from kernelwright.compiler.candidate.interface import (
 from kernelwright.compiler.candidate.module import Face
 from kernelwright.compiler.candidate.splice import Spliced, splice
 from kernelwright.compiler.capture.capture import (
+    NO_NAMES,
     CannotCapture,
     Captured,
     capture,
     is_same_in_both_modes,
 )
+from kernelwright.compiler.capture.free import Freed, freed
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
@@ -44,6 +46,8 @@ class Part:
     """The names of the tensor inputs in the forward."""
     signature: str
     """The parameters of the forward."""
+    freed: Iterator[Freed] = field(default_factory=lambda: iter(()))
+    """The module captured with other leading sizes, the most free sizes first."""
 
 
 def open_parts(
@@ -65,7 +69,7 @@ def open_parts(
         except CannotCapture as error:
             raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
-    around = _Around(text, _home(module), device_kind)
+    around = _Around(text, home_of(module), device_kind)
     return text, [around.part(task.name, "", module, (tuple(inputs), {}), captured)]
 
 
@@ -89,12 +93,13 @@ class _Around:
         text = replace(self.text, signature=signature_of(module)) if path else self.text
         face, arguments = face_of(title, module, captured, text, self.device_kind)
         inputs, named = call
-        counts = not is_same_in_both_modes(module, inputs, captured, named)
+        counts = mode_counts(module, inputs, captured, named)
         face = with_parts(face, module, text, self.home, mode=counts)
         rebuilt = text.bases == "Part"
         imports = result_imports(captured.outputs, self.home, rebuilt=rebuilt)
         face = replace(face, imports=imports)
-        return Part(path, captured, face, arguments, text.signature)
+        others = freed(module, inputs, captured) if not path else iter(())
+        return Part(path, captured, face, arguments, text.signature, others)
 
 
 def computes_the_same_in_both_modes(task: Task) -> bool:
@@ -121,16 +126,26 @@ def _children(
         raise CannotCapture(f"no class {error} at the top level") from error
     if text.needs_payload:
         raise CannotCapture("no source to keep around the parts that can be captured")
-    around = _Around(text, _home(module), device_kind)
+    around = _Around(text, home_of(module), device_kind)
     parts = list(_capturable(module, _calls(module, inputs), around))
     if not parts:
         raise CannotCapture("no part of the module can be captured")
     return text, parts
 
 
-def _home(module: nn.Module) -> str:
+def home_of(module: nn.Module) -> str:
     """The name of the file that the module's class is from."""
     return type(module).__module__
+
+
+def mode_counts(
+    module: nn.Module,
+    inputs: Sequence[Any],
+    captured: Captured,
+    named: Mapping[str, Any] = NO_NAMES,
+) -> bool:
+    """Whether kernels for training are no kernels for evaluation."""
+    return not is_same_in_both_modes(module, inputs, captured, named)
 
 
 def _calls(module: nn.Module, inputs: list[Any]) -> dict[str, Arguments]:

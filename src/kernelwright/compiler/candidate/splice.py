@@ -46,13 +46,13 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
         LookupError: ``entry`` is not a class at the top level.
     """
     tree = parse(source)
-    statements = {name: node for node in tree.body for name in _defined(node)}
+    statements = {name: node for node in tree.body for name in defined_names(node)}
     model = statements.get(entry)
     if not isinstance(model, ast.ClassDef):
         raise LookupError(entry)
     forwards = [n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"]
     needed = _needed(model, statements) - {entry} - _SETUP | {"*"}  # which may be any name
-    kept = list(dict.fromkeys(n for n in tree.body if needed & set(_defined(n))))
+    kept = list(dict.fromkeys(n for n in tree.body if needed & set(defined_names(n))))
     imports = [n for n in kept if isinstance(n, (ast.Import, ast.ImportFrom))]
     others = [n for n in kept if n not in imports]
     brought = [brought_along(source), *(_text(source, node) for node in imports)]
@@ -72,7 +72,8 @@ def _signature(forward: ast.FunctionDef) -> str:
     return ast.unparse(args)
 
 
-def _defined(node: ast.stmt) -> Iterable[str]:
+def defined_names(node: ast.stmt) -> Iterable[str]:
+    """The names that a statement at the top level defines."""
     match node:
         case ast.Import() | ast.ImportFrom():
             return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
@@ -82,7 +83,7 @@ def _defined(node: ast.stmt) -> Iterable[str]:
             parts = list(ast.walk(node))
             stored = [n for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
             imports = [n for n in parts if isinstance(n, (ast.Import, ast.ImportFrom))]
-            return [*(n.id for n in stored), *(name for n in imports for name in _defined(n))]
+            return [*(n.id for n in stored), *(name for n in imports for name in defined_names(n))]
     return []
 
 

@@ -79,29 +79,38 @@ NO_NAMES: Mapping[str, Any] = {}
 
 
 def capture(
-    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any] = NO_NAMES
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any] = NO_NAMES,
+    *,
+    gradients: bool = False,
 ) -> Captured:
-    """Capture ``module(*inputs, **named)`` as a graph without gradients, in its current mode.
+    """Capture ``module(*inputs, **named)`` as a graph, in the module's current mode.
+
+    With ``gradients`` the graph is the one that autograd differentiates: recurrent networks are
+    unrolled in it.
 
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
+    whole = contextlib.nullcontext() if gradients else left_whole()
     try:
         signature = inspect.signature(module.forward)
         bound = signature.bind(*inputs, **named)
         args, kwargs = described(bound.args), described(bound.kwargs)
-        with torch.no_grad(), _quiet():
-            with left_whole(), _plain_forward(module):
+        with torch.set_grad_enabled(gradients), quiet():
+            with whole, plain_forward(module):
                 program = torch.export.export(module, args, kwargs, strict=False)
             program = program.run_decompositions(decompositions())
-            restore(program.graph_module.graph)
-            roll(program.graph_module.graph)
+            if not gradients:
+                restore(program.graph_module.graph)
+                roll(program.graph_module.graph)
             return _read(program, module, signature, (args, kwargs))
     except (MemoryError, KeyboardInterrupt):
         raise
     # torch.export raises exceptions of every kind for code that it cannot trace
     except Exception as error:
-        raise CannotCapture(_in_short(error)) from error
+        raise CannotCapture(in_short(error)) from error
 
 
 def is_same_in_both_modes(
@@ -142,7 +151,7 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _plain_forward(module: nn.Module) -> Iterator[None]:
+def plain_forward(module: nn.Module) -> Iterator[None]:
     """Let the module take and return descriptions of objects, which torch.export may not know."""
     own, was = module.forward, vars(module).get("forward")
 
@@ -160,7 +169,7 @@ def _plain_forward(module: nn.Module) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence what torch.export logs and prints about a module that it cannot trace."""
     loggers = [logging.getLogger(name) for name in _TALKERS]
     levels = [logger.level for logger in loggers]
@@ -189,7 +198,8 @@ _FAILURES = (
 """What torch.export says of what it cannot trace, and what that means and would help."""
 
 
-def _in_short(error: Exception) -> str:
+def in_short(error: Exception) -> str:
+    """Say on one line why torch could not trace a module."""
     if isinstance(error, CannotCapture):
         return str(error)
     for pattern, meaning in _FAILURES:
@@ -286,5 +296,5 @@ def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tupl
             )
         else:
             raise CannotCapture(f"an output of kind {spec.kind}")
-    structure = program.call_spec.out_spec  # lists, tuples and dictionaries, by _plain_forward
+    structure = program.call_spec.out_spec  # lists, tuples and dictionaries, by plain_forward
     return torch.utils._pytree.tree_unflatten(returned, structure), tuple(mutations)
