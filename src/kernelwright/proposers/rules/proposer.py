@@ -348,7 +348,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
         return f"the rules cannot capture this module: {error}"
     n_proposed = 0
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
-    first = _first(opened)
+    first = first_proposals(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
     for proposal in itertools.chain(_again(opened), opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
@@ -359,7 +359,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def _first(opened: OpenedTask) -> Iterator[Proposal]:
+def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
     pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
@@ -445,7 +445,12 @@ def _refined(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
     for exemplar in sorted(opened.brief.exemplars, key=_slowness):
         if exemplar.proposal.proposer == NAME and exemplar.evaluation.passed:
-            yield from iter(partial(_next, _neighbours(opened, exemplar.proposal)), None)
+            yield from neighbours_of(opened, exemplar.proposal)
+
+
+def neighbours_of(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    """Yield variations of a proposal's schedule, the most promising first."""
+    return iter(partial(_next, _neighbours(opened, parent)), None)
 
 
 def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
