@@ -36,9 +36,10 @@ class ByShape:
     A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in one
     mode (train or eval) or for both, without gradients and outside ``torch.autocast``, and for a
     module with these parts, hooks and attributes. Other sizes than those judged go to a kernel for
-    which they are free. Anything else goes to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
-    gradients, and one that the kernel itself sends to its reference. Such a miss is counted, and
-    told as the module's ``on_miss`` says; ``why_not`` gives the reason.
+    which they are free. Anything else goes to the module's own, and so does a call outside
+    ``torch.no_grad()`` where inputs or weights want gradients, and one that the kernel itself sends
+    to its reference. Such a miss is counted, and told as the module's ``on_miss`` says; ``why_not``
+    gives the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.

@@ -20,17 +20,20 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.core.trial import Trial
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.proposers.base import Proposer, WaitingProposer
 from kernelwright.proposers.emitted import outdated
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
+from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.usable import check_proposers
+from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     History,
     OnProgress,
@@ -40,6 +43,9 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.process import TunerProcess, process_for
+from kernelwright.tuner.proposer import TunedRules
+from kernelwright.tuner.trials import TUNER_VERSION
 
 N_EXEMPLARS = 6
 """Exemplars in a brief: enough for parent, better, worse and failed ones of two dialects."""
@@ -82,11 +88,14 @@ def optimize(
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
-    with (
-        Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
-    ):
-        search = _Search(task, device, dialects, settings, archive, judge, on_progress)
+    judge = Judge(task, device=device, settings=settings, fork_server=fork_server)
+    with contextlib.ExitStack() as stack:
+        archive = stack.enter_context(Archive(settings.archive))
+        tuner = None
+        if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
+            tuner = stack.enter_context(process_for(judge, dialects))
+        stack.enter_context(judge)
+        search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:
             search.ended = judge.nothing_to_win() if stops_early else {}
             if not search.ended:
@@ -118,6 +127,8 @@ class _Search:
     archive: Archive
     judge: Judge
     on_progress: OnProgress
+    tuner: TunerProcess | None = None
+    """The process that candidates of the built-in rules are tried in, if there are any."""
     history: History = field(default_factory=list)
     chosen_in_batch: set[str] = field(default_factory=set)
     """Digests of the candidates that were the fastest of their batch in this run: their verdicts
@@ -128,9 +139,16 @@ class _Search:
     """The reasons why proposers had nothing to propose."""
     has_begun: bool = False
     """Whether this run has handed a candidate to the judge."""
+    n_trials: int = 0
+    """Number of candidates that the tuner has tried in this run."""
+    trials_s: float = 0.0
+    """Seconds from the start of the search to the last trial."""
+    best_trial: float = 0.0
+    """Best speedup over the reference in eager mode, by trial."""
 
     def __post_init__(self) -> None:
-        self.deadline = time.monotonic() + self.settings.budget_s
+        self.began_s = time.monotonic()
+        self.deadline = self.began_s + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
         self.run_id = self.archive.start_run(self.task, self.settings)
         whole = self.archive.history(self.task.digest)
@@ -147,7 +165,7 @@ class _Search:
             if found.status is not Status.INFRA_ERROR  # the machine failed, so it is tried again
         }
         self.calls = self.archive.calls(self.task.digest)
-        self.trials = tuple(self.archive.trials(without_task=self.task.digest))
+        self.past_calls = tuple(self.archive.past_calls(without_task=self.task.digest))
 
     def run(self) -> None:
         """Run rounds of brief, proposals and verdicts until budget or proposers are exhausted.
@@ -155,7 +173,7 @@ class _Search:
         The winners of other environments are judged first. In a round every proposer may use an
         equal share of the remaining time, and its results are shown to the next one.
         """
-        proposers = [plugins.find("kernelwright.proposers", n) for n in self.settings.proposers]
+        proposers = [*map(self.proposer, self.settings.proposers)]
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
         while True:
@@ -173,6 +191,27 @@ class _Search:
                 if not self.history:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
+
+    def proposer(self, name: str) -> Proposer | WaitingProposer:
+        """Return the proposer of this name; the built-in rules with trials before verdicts.
+
+        Nobody else's candidates are run in a process that many share.
+        """
+        if self.tuner is None or not self.is_timed or not _is_built_in_rules(name):
+            return cast("Proposer | WaitingProposer", plugins.find("kernelwright.proposers", name))
+        known = self.archive.trials(
+            self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
+        )
+        return TunedRules(self.judge, self.tuner, known=known, on_trials=self.keep_trials)
+
+    def keep_trials(self, trials: Sequence[Trial]) -> None:
+        """Archive trials as soon as they are measured."""
+        self.archive.add_trials(self.run_id, self.judge.environment, TUNER_VERSION, trials)
+        self.n_trials += len(trials)
+        self.trials_s = time.monotonic() - self.began_s
+        best = max((trial.speedup or 0.0 for trial in trials), default=0.0)
+        self.best_trial = max(self.best_trial, best)
+        self.tell(f"trying: best {self.best_trial:.2f} × eager")
 
     def pull(self, proposer: Proposer, until: float) -> None:
         """Run one round of a proposer that computes on demand; candidates are built ahead."""
@@ -309,7 +348,7 @@ class _Search:
             elsewhere=self.elsewhere,
             calls=tuple(self.calls),
             since=self.run_id,
-            trials=self.trials,
+            past_calls=self.past_calls,
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
@@ -382,6 +421,8 @@ class _Search:
                 seconds_left=max(0.0, self.deadline - time.monotonic()),
                 tokens=tokens,
                 cost_usd=usd,
+                n_trials=self.n_trials,
+                trials_per_s=self.n_trials / self.trials_s if self.trials_s else 0.0,
             )
         )
 
@@ -390,6 +431,11 @@ def found_on(judge: Judge) -> dict[str, Any]:
     """Return the device, the environment and the judge version that a finished run is kept with."""
     there = judge.environment
     return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
+
+
+def _is_built_in_rules(name: str) -> bool:
+    """Whether the proposer of this name is our own, and not a plugin's."""
+    return type(plugins.find("kernelwright.proposers", name)) is RulesProposer
 
 
 def _settings_brief(

@@ -33,6 +33,10 @@ class Progress:
     """Tokens that models read and wrote in this run."""
     cost_usd: float = 0.0
     """Cost of this run's model calls, for the models with a stated price."""
+    n_trials: int = 0
+    """Number of candidates that the tuner has tried in this run."""
+    trials_per_s: float = 0.0
+    """Trials per second since the first one of this run began, builds included."""
 
 
 OnProgress = Callable[[Progress], None]

@@ -22,9 +22,12 @@ from kernelwright.compiler.candidate.unchanged import description_of
 from kernelwright.core.errors import UsageError
 from kernelwright.core.syntax import lines, parse
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.training_step import CANDIDATE as STEP
 from kernelwright.shipping.shipment import Shipment
 
 OWN_FORWARD = "_reference_forward"
+_GRADIENTS = ("register_autograd", "(torch.autograd.Function)")
+"""Texts of a file that gives gradients."""
 _SEED = 0
 """Seed of the reference's weights, of which only the names matter."""
 _KEPT_OUT = frozenset({"__init__", "why_not", OWN_FORWARD})
@@ -55,9 +58,7 @@ class {layer}(nn.Module):
 
     has_backward = {has_backward}
     can_torch_compile = {can_compile}
-
-    def forward({signature}):
-        return kernel.{forward}({passed})
+    forward = kernel.{forward}
 '''
 
 
@@ -82,12 +83,10 @@ def files(shipment: Shipment) -> dict[str, str | bytes]:
     layers = _LAYERS.format(
         header=head,
         layer=shipment.layer,
-        reference=shipment.task.entry,
-        has_backward="register_autograd" in text,
+        reference=shipment.task.model,
+        has_backward=any(each in text for each in _GRADIENTS),
         can_compile=shipment.has_operators,
-        signature=ast.unparse(functions.arguments),
         forward=functions.name_of("forward"),
-        passed=_passed(functions.arguments),
     )
     inside = {
         "__init__.py": _INIT.format(header=head),
@@ -97,15 +96,6 @@ def files(shipment: Shipment) -> dict[str, str | bytes]:
         **shipment.evidence(),
     }
     return {f"build/torch-{shipment.backend}/{path}": text for path, text in inside.items()}
-
-
-def _passed(arguments: ast.arguments) -> str:
-    """The arguments of a function as it hands them on."""
-    plain = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args)]
-    plain += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
-    plain += [f"{arg.arg}={arg.arg}" for arg in arguments.kwonlyargs]
-    plain += [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
-    return ", ".join(plain)
 
 
 class _Functions:
@@ -118,21 +108,23 @@ class _Functions:
     def __init__(self, source: str, shipment: Shipment) -> None:
         self.tree = parse(source)
         self.source = source
-        self.entry = shipment.candidate.entry
-        classes = [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
-        self.model = next(node for node in classes if node.name == self.entry)
+        self.entry = shipment.entry
+        classes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+        if self.entry not in classes:
+            raise _no_layer(f"{self.entry} is no class at the top level of its file")
+        self.model = classes[self.entry]
+        self.left_out = [classes[name] for name in (self.entry, STEP) if name in classes]
         methods = [node for node in self.model.body if isinstance(node, ast.FunctionDef)]
         self.methods = [node for node in methods if node.name not in _KEPT_OUT]
         self.taken = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
-        self.taken |= {node.name for node in classes}
-        forward = [node for node in self.methods if node.name == "forward"]
-        self.module = open_reference(shipment.task).build(_SEED)
-        self._require_fit(bool(forward))
-        self.arguments = forward[0].args
+        self.taken |= set(classes)
+        built = open_reference(shipment.task).build(_SEED)
+        self.module: nn.Module = vars(built).get("_module", built)  # of a training step
+        self._require_fit()
 
-    def _require_fit(self, has_forward: bool) -> None:
+    def _require_fit(self) -> None:
         methods = {node.name for node in self.methods} | {OWN_FORWARD}
-        others = [node for node in self.tree.body if node is not self.model]
+        others = [node for node in self.tree.body if node not in self.left_out]
         used = {
             node.attr
             for method in self.methods
@@ -142,17 +134,12 @@ class _Functions:
         missing = sorted(name for name in used - methods if not hasattr(self.module, name))
         named = [name for name in _names((*others, *self.methods)) if name == self.entry]
         named += [name for name in _names(self.methods) if name in ("super", "__class__")]
-        if not has_forward:
-            seen = f"{self.entry} has no forward of its own: only parts of it are kernels"
-        elif missing:
-            seen = f"its forward needs {', '.join(missing)}, which its constructor makes"
-        elif named:
-            seen = f"its forward names {named[0]}"
-        else:
-            return
-        raise UsageError(
-            "this kernel cannot be a layer of Hugging Face's kernels", seen=seen, do="take --to op"
-        )
+        if "forward" not in methods:
+            raise _no_layer(f"{self.entry} has no forward: only parts of it are kernels")
+        if missing:
+            raise _no_layer(f"its forward needs {', '.join(missing)}, which its constructor makes")
+        if named:
+            raise _no_layer(f"its forward names {named[0]}")
 
     def name_of(self, method: str) -> str:
         """The name of the function that a method becomes."""
@@ -163,10 +150,12 @@ class _Functions:
 
     def text(self) -> str:
         """The whole file."""
-        start, end = _span(self.source, self.model)
-        before, after = self.source[:start].rstrip(), self.source[end:].strip()
-        functions = [self._own(), *map(self._function, self.methods)]
-        return self._described("\n\n\n".join(filter(None, [before, *functions, after]))) + "\n"
+        functions = "\n\n\n".join([self._own(), *map(self._function, self.methods)])
+        edits = [
+            (*_span(self.source, node), functions if node is self.model else "")
+            for node in self.left_out
+        ]
+        return self._described(_edited(self.source, edits).rstrip()) + "\n"
 
     def _own(self) -> str:
         """The function that serves what the kernels do not, and tells of it."""
@@ -230,6 +219,12 @@ def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
+
+
+def _no_layer(seen: str) -> UsageError:
+    return UsageError(
+        "this kernel cannot be a layer of Hugging Face's kernels", seen=seen, do="take --to op"
+    )
 
 
 def _parts_text(module: nn.Module, *, mode: bool) -> str:

@@ -31,7 +31,7 @@ _INIT = """\
 {header}
 import torch
 
-from {name}.kernel import ModelNew as {layer}
+from {name}.kernel import {entry} as {layer}
 
 operators = torch.ops.{name}
 
@@ -87,10 +87,12 @@ def files(shipment: Shipment) -> dict[str, str | bytes]:
         name=name,
         title=shipment.title,
         layer=shipment.layer,
-        reference=shipment.task.entry,
+        reference=shipment.task.model,
         license=shipment.license,
     )
-    init = _INIT.format(header=shipment.header(about), name=name, layer=shipment.layer)
+    init = _INIT.format(
+        header=shipment.header(about), name=name, entry=shipment.entry, layer=shipment.layer
+    )
     inside = {"__init__.py": init, KERNEL: shipment.source(name), **shipment.evidence()}
     return {
         "pyproject.toml": project,

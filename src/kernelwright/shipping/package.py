@@ -21,8 +21,9 @@ from kernelwright.core.places import MAX_CHARACTERS, read_regular
 from kernelwright.core.task import Task
 from kernelwright.dialects.recognised import dialect_of
 from kernelwright.loaders.inlined import bringing
+from kernelwright.loaders.training_step import CANDIDATE, ENTRY, as_judged
 from kernelwright.shipping.operators import KERNEL
-from kernelwright.shipping.shipment import LIBRARY, RECEIPT
+from kernelwright.shipping.shipment import LIBRARY, PROVENANCE, RECEIPT
 
 _PYTHON = ("python", "triton")
 """Languages of solutions whose files are Python."""
@@ -35,9 +36,10 @@ from {package}.layers import {layer} as _Layer
 
 def {entry_new}(*arguments):
     """The reference's module with the forward of the layer, as ``kernelize`` gives it."""
-    module = {entry}(*arguments)
+    made = {entry}(*arguments)
+    module = vars(made).get("_module", made)  # of a training step
     module.forward = _types.MethodType(_Layer.forward, module)
-    return module
+    return made
 '''
 _FUNCTION = '''
 
@@ -109,8 +111,8 @@ def package_at(path: Path) -> Package | None:
         ReceiptError: its receipt is damaged.
     """
     if path.is_dir():
-        if (path / "pyproject.toml").is_file() and (found := sorted(path.glob(f"src/*/{KERNEL}"))):
-            return _operators(path, found[0])
+        if found := sorted(path.glob(f"src/*/{PROVENANCE}")):
+            return _operators(path, found[0].with_name(KERNEL))
         if variants := _variants(path):
             return _layers(path, variants)
         if found := sorted(path.glob("solutions/**/*.json")):
@@ -126,7 +128,7 @@ def package_at(path: Path) -> Package | None:
 def _operators(path: Path, kernel: Path) -> Package:
     def candidate(task: Task, entry: str | None) -> Candidate:
         text = _read(kernel)
-        return Candidate(text, dialect_of(text), entry or "ModelNew")
+        return as_judged(Candidate(text, dialect_of(text), entry or ENTRY), task)
 
     return Package(path, "op", _receipt(kernel.with_name(RECEIPT)), candidate)
 
@@ -137,7 +139,8 @@ def _operators(path: Path, kernel: Path) -> Package:
 def _variants(path: Path) -> list[Path]:
     """The builds of a package of Hugging Face's kernels: in the folder, in ``build``, or itself."""
     places = [path, *sorted(path.glob("torch*")), *sorted(path.glob("build/torch*"))]
-    return [place for place in places if (place / "metadata.json").is_file()]
+    needed = ("metadata.json", "__init__.py")
+    return [place for place in places if all((place / name).is_file() for name in needed)]
 
 
 def _layers(path: Path, variants: list[Path]) -> Package:
@@ -219,7 +222,8 @@ def _solution_of(path: Path, facts: Mapping[str, Any], receipt: Receipt | None) 
 
 
 def _ends(task: Task) -> dict[str, str]:
-    return {"entry": task.entry, "entry_new": Candidate("", LIBRARY).entry}
+    """The names of the reference's class and of the candidate's."""
+    return {"entry": task.entry, "entry_new": CANDIDATE if task.step_of else ENTRY}
 
 
 def _standing_in(task: Task, package: str, texts: Mapping[str, str], text: str) -> Candidate:
@@ -239,7 +243,7 @@ def _standing_in(task: Task, package: str, texts: Mapping[str, str], text: str) 
             do="make the task of a class with its arguments: file.py:Class",
         )
     dialects = {dialect_of(content) for content in texts.values()} - {LIBRARY}
-    return Candidate(source, min(dialects, default=LIBRARY))
+    return Candidate(source, min(dialects, default=LIBRARY), _ends(task)["entry_new"])
 
 
 _PAYLOAD = "import base64 as _base64\n\nPAYLOAD = _base64.b64decode({!r})\n\n\n"

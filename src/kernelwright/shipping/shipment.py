@@ -20,6 +20,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
+from kernelwright.loaders.training_step import ENTRY
 
 RECEIPT, PROVENANCE = "receipt.json", "provenance.json"
 """The names of the two files in every package."""
@@ -67,6 +68,12 @@ class Shipment:
         return self.receipt.candidate
 
     @property
+    def entry(self) -> str:
+        """The class of the candidate's file that takes the module's place. What is judged may be
+        its training step."""
+        return ENTRY if self.task.step_of else self.candidate.entry
+
+    @property
     def backend(self) -> str:
         """'cpu', 'cuda' or 'rocm': the kind of device, as packages name it."""
         kind = Device.parse(self.receipt.evaluation.environment.device).kind
@@ -75,8 +82,8 @@ class Shipment:
     @property
     def layer(self) -> str:
         """The name of the module's class: the reference's own, unless that says nothing."""
-        if self.task.entry != "Model":
-            return self.task.entry
+        if self.task.model != "Model":
+            return self.task.model
         return "".join(word.capitalize() for word in self.name.split("_"))
 
     @cached_property

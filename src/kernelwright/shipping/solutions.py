@@ -87,6 +87,8 @@ class _Signature:
     def __init__(self, shipment: Shipment) -> None:
         self.name = shipment.name
         task = shipment.task
+        if task.step_of:
+            raise _cannot("it was judged as a training step, which is no function", "hf")
         if task.payload is not None:
             raise _cannot("the task was made of an object, and a definition is text", "hf")
         self.reference = open_reference(task)

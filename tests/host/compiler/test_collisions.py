@@ -7,6 +7,7 @@ import kernelwright as kw
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.training_step import training_step
 from kernelwright.proposers.rules import RulesProposer
 
 CLASSES = """
@@ -80,15 +81,33 @@ def get_init_inputs():
 """
 
 
-@pytest.mark.parametrize("text", [CLASSES, NAMES], ids=["classes", "functions and imports"])
-def test_both_keep_their_own(tmp_path, text):
-    (tmp_path / "task.py").write_text(text)
-    task = kw.load(tmp_path / "task.py")
-    brief = Brief(task, Device.parse("cpu"), ("cpp",))
+def built(folder, task, about=lambda task: task):
+    """The module of the first kernel for a task, or for what ``about`` makes of it."""
+    brief = Brief(about(task), Device.parse("cpu"), ("cpp",))
     candidate = next(iter(RulesProposer().propose(brief))).candidate
-    (tmp_path / "kernel.py").write_text(candidate.source)
-    module, reference = kw.build(tmp_path / "kernel.py"), open_reference(task).build(0)
+    (folder / "kernel.py").write_text(candidate.source)
+    module, reference = kw.build(folder / "kernel.py"), open_reference(task).build(0)
     module.load_state_dict(reference.state_dict())
+    return module, reference
+
+
+@pytest.fixture(params=[CLASSES, NAMES], ids=["classes", "functions and imports"])
+def task(request, tmp_path):
+    (tmp_path / "task.py").write_text(request.param)
+    return kw.load(tmp_path / "task.py")
+
+
+def test_with_gradients_both_keep_their_own(task, tmp_path):
+    module, reference = built(tmp_path, task, training_step)
+    assert module.why_not(torch.randn(64, 96)) == ""
+    ours, theirs = (torch.full((64, 96), 0.5, requires_grad=True) for _ in range(2))
+    module(ours).sum().backward()
+    reference(theirs).sum().backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+def test_both_keep_their_own(task, tmp_path):
+    module, reference = built(tmp_path, task)
     x = torch.randn(64, 96)
     with torch.no_grad():
         assert module.why_not(x) == ""

@@ -112,13 +112,15 @@ def first_proposal(step: Task, dialect: str = "cpp", variant: str = "") -> Propo
     return next(itertools.islice(found, 1))
 
 
-def pair(tmp_path: Path, text: str, variant: str = "") -> tuple[nn.Module, nn.Module, list]:
+def pair(
+    tmp_path: Path, text: str, variant: str = "", dialect: str = "cpp"
+) -> tuple[nn.Module, nn.Module, list]:
     """(the module with kernels, the module, inputs)."""
     path = tmp_path / "example.py"
     path.write_text(text)
     task = kw.load(str(path))
     file = tmp_path / "candidate.py"
-    file.write_text(first_proposal(training_step(task), variant=variant).candidate.source)
+    file.write_text(first_proposal(training_step(task), dialect, variant).candidate.source)
     reference = kw.loaders.open_reference(task)
     arguments = reference.init_inputs(0)
     module = reference.build(0)

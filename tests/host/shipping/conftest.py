@@ -53,9 +53,9 @@ def emitted(task, dialect="cpp"):
     return next(iter(RulesProposer().propose(brief))).candidate
 
 
-def receipt_of(task, candidate):
+def receipt_of(task, candidate, **found):
     """A receipt of a verdict that passed."""
-    found = verdict(candidate, task=task.digest, seed=1)
+    found = verdict(candidate, **{"task": task.digest, "seed": 1} | found)
     return Receipt(task, candidate, found)
 
 
@@ -75,4 +75,5 @@ def receipt(task):
 def packages(receipt, tmp_path_factory):
     """The folder of each format's package."""
     folder = tmp_path_factory.mktemp("packages")
+    (folder / "op").mkdir()  # an empty folder is as good as none
     return {to: kw.export(receipt, to=to, out=folder / to) for to in ("op", "hf", "fib")}

@@ -9,6 +9,8 @@ from tests.host.shipping.conftest import MODEL, emitted, receipt_of
 from torch import nn
 
 import kernelwright as kw
+from kernelwright.loaders.training_step import training_step
+from kernelwright.shipping.check import check
 
 kernels = pytest.importorskip("kernels")
 ON_CPU = "the kernels do not serve"
@@ -27,10 +29,10 @@ def kernelized(module, package, layer, mode=None):
         return kernels.kernelize(nn.Sequential(module), mode=mode, device="cpu")
 
 
-def kernel_of(receipt):
+def kernel_of(receipt, backend="cpu"):
     """The file of the package that ``kernels`` has imported."""
     digest = receipt.candidate.digest.removeprefix("b2:")[:10]
-    (name,) = [n for n in sys.modules if n.endswith(f"_cpu_{digest}.kernel")]
+    (name,) = [n for n in sys.modules if n.endswith(f"_{backend}_{digest}.kernel")]
     return sys.modules[name]
 
 
@@ -77,6 +79,30 @@ def test_a_kernelized_model_compiles_as_one_graph(packages):
 def test_training_refuses_a_layer_without_gradients(packages):
     with pytest.raises(ValueError, match="does not support backward"):
         kernelized(MODEL["Model"](128, 1.5), packages["hf"], "Gate", kernels.Mode.TRAINING)
+
+
+def test_a_layer_with_its_own_backward_trains(task, tmp_path):
+    step = training_step(task)
+    package = kw.export(receipt_of(step, emitted(step)), to="hf", out=tmp_path / "gate")
+    model = MODEL["Model"](128, 1.5)
+    x = torch.randn(64, 128)
+    model(x).square().mean().backward()
+    expected, model.weight.grad = model.weight.grad, None
+    served = kernelized(model, package, "GateTraining", kernels.Mode.TRAINING)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=ON_CPU)
+        result = served(x)
+    assert "Trained" in type(result.grad_fn).__name__
+    result.square().mean().backward()
+    torch.testing.assert_close(model.weight.grad, expected)
+
+
+@pytest.mark.parametrize("to", ["op", "hf"])
+def test_a_packaged_training_step_is_judged_as_one(task, tmp_path, to):
+    step = training_step(task)
+    package = kw.export(receipt_of(step, emitted(step)), to=to, out=tmp_path / to)
+    found = check(package, {"threads": 1, "device": "cpu", "timed": False})
+    assert found.rightness == "right", found.why
 
 
 def test_the_norms_of_a_llama_are_served(tmp_path):

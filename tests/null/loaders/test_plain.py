@@ -5,9 +5,9 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.loaders.made_in import made_in
 from kernelwright.loaders.plain import flatten, nesting
 from kernelwright.loaders.reference import check, open_reference
+from kernelwright.loaders.thread_state import made_in_float64
 
 TEXT = """
 import collections
@@ -170,5 +170,5 @@ def test_the_default_dtype_of_a_task_affects_only_that_task():
     assert reference.inputs(0)[0].dtype == torch.float64
     with open_reference(task()).in_its_type():
         assert torch.ones(1).dtype == torch.float32
-    with made_in(torch.float64), open_reference(task()).in_its_type():  # somebody asks for that
+    with made_in_float64(), open_reference(task()).in_its_type():  # somebody asks for that
         assert torch.ones(1).dtype == torch.float64

@@ -157,14 +157,14 @@ def looks_at_weights(program: Program, face: Face) -> bool:
     return bool(program.attributes) and not face.compiled
 
 
-def docstring(program: Program, face: Face, uses: str = "without gradients") -> str:
-    """The head of a file: what the kernels are made for, which is ``uses``, and by which rules."""
+def docstring(program: Program, face: Face, uses: str = "without gradients and") -> str:
+    """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     conditions = (*face.arguments, *face.conditions)
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" {uses} and outside autocast.{_said_of_sizes(program)} Every other use {elsewhere}."
+    about += f" {uses} outside autocast.{_said_of_sizes(program)} Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]

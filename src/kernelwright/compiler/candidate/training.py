@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
-from kernelwright.compiler.candidate.guard import IMPORTS as GUARD_IMPORTS
+from kernelwright.compiler.candidate.collisions import apart
 from kernelwright.compiler.candidate.guard import checks_text
 from kernelwright.compiler.candidate.interface import face_of, reference_text, with_parts
 from kernelwright.compiler.candidate.module import (
@@ -23,6 +23,7 @@ from kernelwright.compiler.candidate.module import (
     guard_text,
     kernel_sections,
     method,
+    own_imports,
     step_lines,
 )
 from kernelwright.compiler.candidate.operators import DIRECT, launches_of
@@ -87,7 +88,7 @@ def open_trained(
     kept = tuple(
         names.get(node) or variable(f"kept_{node.strip('_')}", taken) for node in joint.saved
     )
-    given = tuple(variable(f"to_{node.strip('_')}", taken) for node in joint.differentiated)
+    given = tuple(variable("cotangent", taken) for _ in joint.differentiated)
     parts = (
         Part("", captured, face, arguments, text.signature),
         Part("", joint.backward, face, (*kept, *given), text.signature),
@@ -127,15 +128,17 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     ways = (DIRECT, _TRACED)
     methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
-    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     function = _function_text(trained, forward, backward, emitted)
     step = step_text(CANDIDATE, "ModelNew", trained.n_inputs, trained.places)
-    kernels = kernel_sections(emitted, launches, face)
-    sections = [reference.definitions, *kernels, function, guard, model, step]
-    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
+    own = [*kernel_sections(emitted, launches, face), function, guard, methods, step]
+    (*sections, methods, step), imports = apart(own, own_imports(emitted.imports, own), reference)
+    model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
     whole = replace(forward, lineage=tuple(dict.fromkeys(forward.lineage + backward.lineage)))
-    about = "for training: forward and backward"
-    return file_text(docstring(whole, face, about), imports, sections)
+    return file_text(
+        docstring(whole, face, "with gradients,"),
+        (*reference.imports, *imports),
+        [reference.definitions, *sections, model, step],
+    )
 
 
 def _forward_method(trained: TrainedModule, forward: Program, face: Face) -> str:

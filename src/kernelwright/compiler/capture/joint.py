@@ -33,6 +33,7 @@ from kernelwright.compiler.capture.capture import (
     in_short,
     quiet,
 )
+from kernelwright.compiler.capture.norms import NORMS
 from kernelwright.compiler.capture.structures import mapped
 from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.lower.graph import is_view
@@ -158,7 +159,8 @@ def _differentiated(
         operator: how
         for operator, how in default_decompositions().items()
         if operator.name().partition(".")[0] not in WHOLE
-    } | {operator: decomposition_table[operator] for operator in APART}
+    }
+    table |= {operator: decomposition_table[operator] for operator in APART} | NORMS
     joint = aot_export_joint_simple(
         lambda *tensors: function(*tensors), tuple(given), trace_joint=True, decompositions=table
     )

@@ -230,21 +230,6 @@ def _per_channel(factor: Node | None, rank: int) -> Node | None:
     return None if factor is None else reshape(factor, (*factor.shape, *([1] * (rank - 2))))
 
 
-def _grouped_norm(
-    arg: Node, groups: int, factors: tuple[Node | None, Node | None], eps: float
-) -> tuple[Node, Node, Node]:
-    """Return the norm, and the mean and 1 / deviation of every (image, group)."""
-    batch = arg.shape[0]
-    value = reshape(
-        cast(arg, compute(arg.dtype)), (batch, groups, arg.n_elements // batch // groups)
-    )
-    value, *statistics = normalised(value, [2], eps)
-    mean, scale = (reshape(each, (batch, groups)) for each in statistics)
-    rank = len(arg.shape)
-    weight, bias = (_per_channel(factor, rank) for factor in factors)
-    return _affine(reshape(value, arg.shape), weight, bias), mean, scale
-
-
 @lowers("group_norm")
 def group_norm(
     result: Result,
@@ -255,23 +240,14 @@ def group_norm(
     eps: float = 1e-5,
     *_: Any,
 ) -> Node:
-    return cast(_grouped_norm(arg, groups, (weight, bias), eps)[0], result.dtype)
-
-
-@lowers("native_group_norm")
-def native_group_norm(
-    result: Result,
-    arg: Node,
-    weight: Node | None,
-    bias: Node | None,
-    n_images: int,
-    n_channels: int,
-    n_positions: int,
-    groups: int,
-    eps: float,
-) -> tuple[Node, Node, Node]:
-    value, mean, scale = _grouped_norm(arg, groups, (weight, bias), eps)
-    return cast(value, result.dtype), cast(mean, result.dtype), cast(scale, result.dtype)
+    batch = arg.shape[0]
+    value = reshape(
+        cast(arg, compute(arg.dtype)), (batch, groups, arg.n_elements // batch // groups)
+    )
+    value = reshape(normalised(value, [2], eps)[0], arg.shape)
+    rank = len(arg.shape)
+    value = _affine(value, _per_channel(weight, rank), _per_channel(bias, rank))
+    return cast(value, result.dtype)
 
 
 @lowers("instance_norm")

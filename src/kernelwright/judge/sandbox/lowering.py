@@ -14,9 +14,10 @@ def lower(run: Any, precision: str, is_held: bool) -> Any:
     those of the whole module. The text of this function stands in library files too: it needs
     nothing but torch.
     """
-    if precision == "tf32":
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-        torch.set_float32_matmul_precision("high")
+    if precision in ("tf32", "fp32"):
+        is_allowed = precision == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = is_allowed
+        torch.set_float32_matmul_precision("high" if is_allowed else "highest")
         return run
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[precision]
     if is_held:

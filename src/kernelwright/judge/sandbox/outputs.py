@@ -46,14 +46,14 @@ class ResultForm:
     like: list[torch.Tensor]
     """Outputs of the expected shapes and dtypes, without memory."""
     nesting: str = ""
-    """How the result is nested; empty: in any way."""
+    """The nesting of the result; empty: any."""
     n_entries: int = 0
-    """How many of the outputs, the last ones, are put into lists or dictionaries among the
+    """The number of outputs, the last ones, that are put into lists or dictionaries among the
     arguments."""
     changed: tuple[bool, ...] = ()
     """Which arguments the reference writes to: their contents follow the outputs."""
     keeps_arguments: bool = False
-    """Whether arguments may be part of the results, so that they must outlive a call."""
+    """True if arguments may be part of the results, so that they must outlive a call."""
 
 
 def check_claims(reply: Any, form: ResultForm, device: str, *, room_bytes: int = 0) -> list[Claim]:
@@ -101,7 +101,7 @@ def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]
 
 def refuse_overlapping(
     claims: list[Claim], like: list[torch.Tensor], known: Collection[tuple[int, int]]
-) -> list[str]:
+) -> list[Warned]:
     """Refuse outputs of one call that overlap in memory, except for the pairs that are ``known`` to
     overlap in the reference's.
 
@@ -129,7 +129,7 @@ def refuse_overlapping(
 def overlap(
     claims: list[Claim], others: list[Claim], like: list[torch.Tensor], *, but_for: list[bool]
 ) -> bool:
-    """Whether outputs of two calls overlap in memory; outputs marked in ``but_for`` do not
+    """True if outputs of two calls overlap in memory; outputs marked in ``but_for`` do not
     count."""
 
     def spans(call: list[Claim]) -> list[tuple[int, int]]:

@@ -348,7 +348,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
         return f"the rules cannot capture this module: {error}"
     n_proposed = 0
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
-    first = _first(opened)
+    first = first_proposals(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
     for proposal in itertools.chain(_again(opened), opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
@@ -359,7 +359,7 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def _first(opened: OpenedTask) -> Iterator[Proposal]:
+def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
     pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
@@ -408,8 +408,8 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
     if not is_library and not any(program.own()):
         return
     schedules = _schedules(program, emitter, opened.target)
-    if is_training:  # autograd calls the steps, and nothing can be put around them
-        schedules = (s for s in schedules if not {"graph", "search"} & s.keys())
+    if is_training:
+        schedules = map(_without_runner, schedules)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
@@ -445,15 +445,20 @@ def _refined(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
     for exemplar in sorted(opened.brief.exemplars, key=_slowness):
         if exemplar.proposal.proposer == NAME and exemplar.evaluation.passed:
-            yield from iter(partial(_next, _neighbours(opened, exemplar.proposal)), None)
+            yield from neighbours_of(opened, exemplar.proposal)
+
+
+def neighbours_of(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    """Yield variations of a proposal's schedule, the most promising first."""
+    return iter(partial(_next, _neighbours(opened, parent)), None)
 
 
 def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     if way := _way_of(opened, parent):
         program, known = opened.program(*way), parent.schedule["kernels"]
         for schedule in map(fixed, way[1].refine(program, known, opened.target)):
-            if opened.brief.task.step_of and {"graph", "search"} & schedule.keys():
-                continue
+            if opened.brief.task.step_of:
+                schedule = _without_runner(schedule)
             with contextlib.suppress(Unsupported):
                 yield opened.proposal(*way, schedule, parent.candidate.digest)
 
@@ -473,6 +478,12 @@ def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | N
         return None
     is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
     return (variant, emitter) if is_known else None
+
+
+def _without_runner(schedule: Schedule) -> Schedule:
+    """Return the schedule for the steps alone: autograd calls those of a training step, and nothing
+    can be put around them."""
+    return {name: knobs for name, knobs in schedule.items() if name not in ("graph", "search")}
 
 
 def _slowness(exemplar: Exemplar) -> float:
