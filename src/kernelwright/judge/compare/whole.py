@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.compare.expected import Output
 from kernelwright.judge.refusal import WrongValues
 
+UNSEEN = 1 / 4
+"""The numbers beyond those that were seen to depend on rounding that may, as a share of those, on
+inputs beyond the task's own: a few nudges do not show every number that lies on a border."""
+
 
 def compare_exactly(name: str, value: torch.Tensor, output: Output, most: float) -> list[Warned]:
     """Warn where integers differ only where rounding decides (``output.loose``), in at most the
-    share ``most`` of them. A number may be float64's, from which the reference's own differs.
+    share ``most`` of them; if that is all of them, in UNSEEN more. A number may be float64's, from
+    which the reference's own differs.
 
     Raises:
         WrongValues: they differ elsewhere, or more of them.
@@ -21,9 +28,11 @@ def compare_exactly(name: str, value: torch.Tensor, output: Output, most: float)
     if not bool(wrong.any()):
         return []
     share = float(wrong.float().mean())
+    n_unseen = 0
     if output.loose is not None and share <= most:
         wrong &= ~output.loose
-    if not bool(wrong.any()):
+        n_unseen = math.ceil(UNSEEN * int(output.loose.sum())) if most == 1.0 else 0
+    if int(wrong.sum()) <= n_unseen:
         told = f"{name}: whole numbers differ where the inputs' last digits decide"
         return [Warned(WarningCode.LAST_DIGITS, told)]
     where = tuple(wrong.nonzero()[0].tolist())
