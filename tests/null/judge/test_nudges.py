@@ -1,5 +1,7 @@
 """Inputs that are moved in their last digits: what hangs on them."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -22,6 +24,19 @@ def test_two_equal_inputs_move_differently():
     loose = wanted.outputs[0].loose
     assert (own != other).any()
     assert not ((own != other) & ~loose).any()
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_a_narrow_types_digits_decide_only_if_the_reference_rounds_to_it(rounds):
+    x = torch.randn(1 << 14, 8, generator=torch.Generator().manual_seed(0)).bfloat16()
+
+    def run(arguments, dtype=torch.bfloat16 if rounds else torch.float32):
+        return [arguments[0].to(dtype).sum(-1) > 0.7]
+
+    in_float64 = partial(run, dtype=torch.float64)
+    expected = expect(run([x]), in_float64([x]), [8.0])
+    wanted = nudged([in_float64, run], [x], expected, zeros_too=False)
+    assert (wanted.outputs[0].loose.sum() > 64) == rounds
 
 
 @pytest.mark.parametrize(
