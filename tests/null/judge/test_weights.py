@@ -1,5 +1,7 @@
 """Weights that no initialiser makes, as bold as the reference bears."""
 
+from functools import partial
+
 import torch
 
 from kernelwright.judge.perturb.weight_sets import constants, randomise_weights, randomised
@@ -38,6 +40,17 @@ def test_a_frozen_module_keeps_only_filters_of_few_distinct_values():
         return module.requires_grad_(False)
 
     assert constants(made(), made) == {"sobel"}
+
+
+def test_an_identity_counts_only_where_there_are_no_weights():
+    def made(*, is_alone=False):
+        module = torch.nn.Module() if is_alone else torch.nn.Linear(8, 8)
+        module.mix = torch.nn.Parameter(torch.eye(8))
+        return module.requires_grad_(False)
+
+    assert constants(made(), made) == frozenset()
+    alone = partial(made, is_alone=True)
+    assert constants(alone(), alone) == {"mix"}
 
 
 def test_parameters_that_are_sorted_whatever_the_seed_stay():
@@ -110,6 +123,7 @@ def test_weights_are_not_bold_where_the_reference_takes_no_such():
     module = torch.nn.LayerNorm(64)
     twin = randomised(module, 7, lambda twin: twin.weight.log())
     assert bool((twin.weight > 0).all()) and bool((twin.weight != 1).all())
+    assert bool((twin.weight < 0.1).any())  # a decay that is slow
     plain = torch.nn.ReLU()
     assert randomised(plain, 7, lambda twin: torch.ones(1)) is plain
 

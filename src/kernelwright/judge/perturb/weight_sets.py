@@ -50,6 +50,8 @@ and with products of weights of 1e-10."""
 SMALL_SHARE, SMALL_VARIANCE = 1 / 8, 2e-3
 """Share of the running variances that are small, and their size beside the others: an epsilon shows
 there."""
+SMALL_FACTOR = 1 / 16
+"""Factor of the smallest number of a parameter that keeps its sign: that decay is slow."""
 MOST_TRIES, MOST_LARGE_TRIES = 32, 9
 """Runs of the reference that find out which weights it accepts, and which large ones."""
 FEW = 16
@@ -89,7 +91,8 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
 
     They are sorted whatever the seed, as bin edges; or they need no gradient, and are the same when
     the module is made ``again`` with another seed, as filters. In a module without any gradients,
-    frozen for inference, only those of few distinct values count.
+    frozen for inference, only those of few distinct values count. Beside weights an identity never
+    counts: training begins with those.
     """
     parameters = dict(module.named_parameters())
     is_trained = any(p.requires_grad for p in parameters.values())
@@ -105,7 +108,12 @@ def constants(module: torch.nn.Module, again: Callable[[], torch.nn.Module]) -> 
     for name in asked & others.keys():
         if torch.equal(parameters[name], others[name].to(parameters[name])):
             found.add(name)
-    return frozenset(found)
+    has_weights = len(found) < len(parameters)
+    return frozenset(name for name in found if not (has_weights and _is_identity(parameters[name])))
+
+
+def _is_identity(x: torch.Tensor) -> bool:
+    return x.dim() == 2 and torch.equal(x, torch.eye(*x.shape).to(x))
 
 
 def _is_sorted(x: torch.Tensor) -> bool:
@@ -133,7 +141,10 @@ def randomised(
     if _are_same(module, bold):
         return module
     bears = partial(is_borne, run, instead_of=module)
-    return bold if bears(bold) else emboldened(made(is_bold=False), bold, bears, MOST_TRIES)
+    if bears(bold):
+        return bold
+    mild = emboldened(copied(module), made(is_bold=False), bears, MOST_TRIES)
+    return emboldened(mild, bold, bears, MOST_TRIES)
 
 
 def _are_same(module: torch.nn.Module, other: torch.nn.Module) -> bool:
@@ -216,6 +227,8 @@ def _randomise(x: torch.Tensor, draw: torch.Generator, *, is_bold: bool, is_trai
     is_mask = not is_trained and bool(zeros.any())
     is_signed = has_both_signs(x)
     x.mul_(factor)
+    if not (is_bold or is_signed or is_mask) and x.numel() > 1:
+        x.mul_(torch.where(factor == factor.min(), SMALL_FACTOR, 1.0).to(x))
     if is_signed or (is_bold and not is_mask and x.numel() > 1):
         x.mul_(torch.where(factor > 1.0, 1.0, -1.0).to(x))
         if not has_both_signs(x):  # few may have come out alike
