@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -33,12 +34,14 @@ FACTORISING = "linalg_"
 
 
 class Adding(QuietMode):
-    """Records the longest reduction of a call, whether an operator takes a matrix apart, and
-    whether the length of every operator's reductions is known."""
+    """Records the longest reduction of a call, and until each result is written; whether an
+    operator takes a matrix apart, and whether the length of every operator's reductions is known.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.most = 1.0
+        self._until: dict[int, float] = {}
         self.factorises = False
         self.is_known = True
 
@@ -51,7 +54,21 @@ class Adding(QuietMode):
         is_moved = moves(func, args, kwargs or {})
         self.is_known &= is_moved or n > 1 or not given or _adds_nothing_else(func)
         self.most = max(self.most, n)
+        for t in [*results, *(given if func._schema.is_mutable else ())]:
+            self._until[memory_of(t)] = self.most
         return found
+
+    def until(self, t: torch.Tensor) -> float:
+        """The longest reduction until the tensor was last written: no later one is part of it."""
+        return self._until.get(memory_of(t), self.most)
+
+
+def memory_of(t: torch.Tensor) -> int:
+    """The address of a tensor's memory; zero for tensors without one, as sparse ones."""
+    try:
+        return t.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):
+        return 0
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:
@@ -78,12 +95,12 @@ def count_terms(
     inputs: list[torch.Tensor],
     outputs: list[torch.Tensor],
     flops: int,
-    longest: float,
+    longest: Sequence[float],
     *,
     is_known: bool = False,
 ) -> list[float]:
-    """Count the terms that each output's numbers may be sums of, in a call with this ``longest``
-    reduction.
+    """Count the terms that each output's numbers may be sums of, if the ``longest`` reduction of
+    each is known.
 
     Each output is taken as if all arithmetic of the call were for it: beside a large output a loss
     is no shorter a sum. If some operator's reductions are not known, one along the longest axis may
@@ -91,8 +108,9 @@ def count_terms(
     """
     n_inputs = sum(t.numel() for t in inputs)
     axis = 1 if is_known else max((max(t.shape, default=1) for t in inputs), default=1)
-    sizes = [max(1, t.numel()) for t in outputs]
-    return [max(flops / (2 * n), n_inputs / n, axis, longest) for n in sizes]
+    rows = zip(outputs, longest, strict=True)
+    sizes = [(max(1, t.numel()), most) for t, most in rows]
+    return [max(flops / (2 * n), n_inputs / n, axis, most) for n, most in sizes]
 
 
 def summation_growth(n_terms: float, *, equal_terms: bool, has_products: bool = True) -> float:

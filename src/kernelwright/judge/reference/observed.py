@@ -12,7 +12,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.judge.compare.growth import Adding
+from kernelwright.judge.compare.growth import Adding, memory_of
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.overlaps import extent_of, overlapping
 from kernelwright.loaders.plain import flatten, nesting
@@ -34,6 +34,8 @@ class Observed:
     outputs: list[torch.Tensor]
     nesting: str
     flops: int
+    n_added: list[float]
+    """The longest reduction of an operator before each output."""
     most_added: float
     """The longest reduction of an operator."""
     is_known: bool
@@ -67,6 +69,7 @@ def observe(
         outputs,
         nesting(result),
         counter.get_total_flops(),
+        n_added=list(map(adding.until, outputs)),
         most_added=adding.most,
         is_known=adding.is_known,
         factorises=adding.factorises,
@@ -123,14 +126,6 @@ def writable(module: torch.nn.Module) -> list[torch.Tensor]:
     norms = (part for part in module.modules() if isinstance(part, _NormBase))
     statistics = {id(t) for norm in norms for t in norm.buffers(recurse=False)}
     return [*module.parameters(), *(t for t in module.buffers() if id(t) not in statistics)]
-
-
-def memory_of(t: torch.Tensor) -> int:
-    """The address of a tensor's memory; zero for tensors without one, as sparse ones."""
-    try:
-        return t.untyped_storage().data_ptr()
-    except (NotImplementedError, RuntimeError):
-        return 0
 
 
 class Writing(QuietMode):

@@ -119,9 +119,11 @@ def _first_call(forward: Forward, arguments: list[Any]) -> _First:
 def _terms(
     seen: Observed, forward: Forward, arguments: list[Any], results: list[torch.Tensor]
 ) -> list[float]:
-    """Count the terms that each result may be the sum of."""
+    """Count the terms that each result may be the sum of; arguments written to come last."""
     inputs = leaves([arguments, list(forward.state(USUAL).values())])
-    return count_terms(inputs, results, seen.flops, seen.most_added, is_known=seen.is_known)
+    n_written = len(results) - len(seen.outputs)
+    longest = [*seen.n_added, *[seen.most_added] * n_written]
+    return count_terms(inputs, results, seen.flops, longest, is_known=seen.is_known)
 
 
 def _inputs(inputs: TaskInputs, arguments: list[Any], n_colliding: int) -> Inputs:
