@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -126,15 +126,21 @@ class Tuner:
         """Yield the candidates of the space that cannot be tried, until the time ``until``."""
         return self._space.untunable(until)
 
-    def finalists(self, n: int) -> list[Proposal]:
+    def finalists(self, n: int, passed: Collection[str] = ()) -> list[Proposal]:
         """Race the best candidates once more, for longer; return the ``n`` fastest.
 
-        The best of many short measurements looks better than it is.
+        The best of many short measurements looks better than it is. Where the judge has ``passed``
+        some already, only those count that were faster than them by more than the noise.
         """
-        best = self.leaders[:N_FINAL]
-        if len(best) > 1:
-            self._note(best, self._runner.measure(best, FINAL_STAGES))
-        return self.leaders[:n]
+        known_ns = [tried.time_ns for name, tried in self._tried.items() if name in passed]
+        limit_ns = (1 - NOISE) * min(known_ns, default=float("inf"))
+        names = [one.candidate.digest for one in self.leaders]
+        best = [self._tried[name] for name in names if self._tried[name].time_ns < limit_ns]
+        proposals = [tried.proposal for tried in best[:N_FINAL]]
+        if len(proposals) > 1:
+            self._note(proposals, self._runner.measure(proposals, FINAL_STAGES))
+        chosen = {proposal.candidate.digest for proposal in proposals}
+        return [one for one in self.leaders if one.candidate.digest in chosen][:n]
 
     def drop(self, candidate: str) -> None:
         """Forget the candidate of this digest: the judge has refused it."""
