@@ -38,8 +38,8 @@ what may stand in `kernelwright.toml`.
 
 | exit code | means |
 |---|---|
-| 0 | done; `judge`: the candidate passed; `judge --repeat`: the receipt stands |
-| 1 | nothing passed, or the receipt does not stand, or Ctrl-C |
+| 0 | done; `judge`: the candidate passed; `judge --repeat`, `check`: what was judged again stands |
+| 1 | nothing passed, or the receipt or a package does not stand, or Ctrl-C |
 | 2 | wrong use or bad input |
 | 3 | the machine failed, or nothing could be measured |
 | 143 | ended by SIGTERM |

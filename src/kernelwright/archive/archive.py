@@ -217,6 +217,11 @@ class Archive:
         """
         return rows.to_candidate(self._the_one(tables.candidate, digest))
 
+    def has_candidate(self, digest: str) -> bool:
+        """Whether a candidate with exactly this digest was proposed."""
+        query = sa.select(tables.candidate.c.digest).where(tables.candidate.c.digest == digest)
+        return bool(self._read(query))
+
     def proposals(self, task: str | None = None, run: str | None = None) -> list[Proposal]:
         """What was proposed, oldest first; of one task or one run where given (by digest, id)."""
         wanted: list[sa.ColumnElement[bool]] = []

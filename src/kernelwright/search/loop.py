@@ -24,13 +24,16 @@ from kernelwright.core.trial import Trial
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 from kernelwright.judge.baselines.library_settings import EAGER
+from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.proposers.base import Proposer, WaitingProposer
+from kernelwright.proposers.emitted import outdated
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.usable import check_proposers
+from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     History,
     OnProgress,
@@ -80,8 +83,8 @@ def optimize(
         ProposerError: a model cannot be asked; the answers of other models are in the archive.
         OSError: the folder for sources is not writable.
     """
+    task = asked_for(task, settings)
     require_source(settings.out, task.name)
-    task = settings.applied_to(task)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
@@ -101,6 +104,16 @@ def optimize(
         except KeyboardInterrupt:
             best, interrupted = ranking.best(search.history), True
         return search.finish(best, interrupted)
+
+
+def asked_for(task: Task, settings: Settings) -> Task:
+    """Return the task as the settings ask for it, or the training step of it.
+
+    Raises:
+        TaskError: the task has nothing to train.
+        UsageError: its text allows another precision, or asks for another mode.
+    """
+    return settings.applied_to(training_step(task) if settings.backward else task)
 
 
 @dataclass
@@ -141,7 +154,9 @@ class _Search:
         whole = self.archive.history(self.task.digest)
         here = (self.judge.environment.digest, JUDGE_VERSION)
         mine = [p for p in whole if (p[1].environment.digest, p[1].judge_version) == here]
-        self.history += [p for p in mine if not self.is_untimed(*p)]
+        old = outdated(self.archive.proposals(self.task.digest))
+        current = [p for p in mine if p[0].candidate.digest not in old]
+        self.history += [p for p in current if not self.is_untimed(*p)]
         known = {proposal.candidate.digest for proposal, _ in self.history}
         self.elsewhere = ranking.best_of_each([p for p in whole if p[1].candidate not in known])
         self.seen = {
@@ -209,6 +224,7 @@ class _Search:
             for proposal in self.with_reason(proposer.propose(brief)):
                 if self.is_over():
                     return
+                proposal = self.as_judged(proposal)
                 if proposal.candidate.normal not in self.seen:
                     self.has_begun = True
                     self.seen.add(proposal.candidate.normal)
@@ -266,8 +282,11 @@ class _Search:
                     self.tell(f"{item.model}: {item.purpose}, {item.outcome}")
                 elif self.is_over() or self.is_late(until, len(self.history) - n_before):
                     return
-                elif item.candidate.normal not in self.seen:
-                    self.evaluate(item, brief)
+                elif (proposal := self.as_judged(item)).candidate.normal not in self.seen:
+                    self.evaluate(proposal, brief)
+
+    def as_judged(self, proposal: Proposal) -> Proposal:
+        return replace(proposal, candidate=as_judged(proposal.candidate, self.task))
 
     def is_late(self, until: float, n_tried: int) -> bool:
         """Whether a proposer has used up its time and has tried enough candidates."""
@@ -389,6 +408,7 @@ class _Search:
             archive_url=self.settings.archive,
             interrupted=interrupted,
             reasons=tuple(self.reasons),
+            device=self.judge.environment.device,
         )
 
     def tell(self, doing: str) -> None:
@@ -458,7 +478,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
         TaskError: the task cannot be run.
         DialectError: the candidate's dialect cannot run on the device.
     """
-    task = settings.applied_to(task)
+    task = asked_for(task, settings)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as opened:

@@ -65,7 +65,9 @@ class Result:
     error: KernelwrightError | None = None
     """The reason why the task could not be searched; only in the results of a suite."""
     reasons: tuple[str, ...] = ()
-    """The reasons why proposers had nothing to propose."""
+    """The reasons why proposers had nothing to propose, and what would help."""
+    device: str = ""
+    """The device that was searched for."""
     other: Result | None = None
     """The result of the same module in training mode, where both modes were searched."""
 
@@ -75,6 +77,8 @@ class Result:
             said = self.error.what
         elif self.evaluation is None:
             said = f"nothing beats {self.strongest or 'the library'}"
+            if self.reasons and not self.evaluated:
+                said += f": {'; '.join(self.reasons)}"
         else:
             found = self.evaluation
             parts = [found.status.value, *found.kinds]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from kernelwright.core.task import Task
-from kernelwright.judge.compare.outputs import Expected
+from kernelwright.judge.compare.expected import Expected
 from kernelwright.judge.perturb.weight_sets import USUAL
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Question:
 def why_untunable(judge: Judge) -> str:
     """Return why the judge's task cannot be tried in a process that many candidates share; empty
     if it can."""
+    if judge.task.step_of:
+        return "a training step computes gradients"
     profile = judge.oracle.profile
     if profile.results.entries or any(profile.results.changed):
         return "the reference writes to its arguments"

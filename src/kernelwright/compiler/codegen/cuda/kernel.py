@@ -25,6 +25,7 @@ from kernelwright.compiler.codegen.gpu.stages import dtypes
 from kernelwright.compiler.codegen.gpu.text import decomposed, row_number
 from kernelwright.compiler.codegen.rounding import opposed_products
 from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
+from kernelwright.compiler.ir.sizes import is_free, names_in, number, smaller
 
 _MAX_BLOCKS = 32 * N_PROCESSORS
 """Number of blocks of a grid-stride loop: as many as can be resident, so that no block waits for a
@@ -44,8 +45,9 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
     before = ""
     if writer.together > 1:
         before = groups.exchange_text(kernel, writer.together)
-        tensors += [f"{kernel.name}_exchange", "together=True"]
-    launch = f'KERNELS.launch("{writer.name}", {blocks}, {threads}, {", ".join(tensors)})'
+        tensors += [f"{kernel.name}_exchange"]
+    given = [*tensors, *names_in(kernel), *(["together=True"] if writer.together > 1 else [])]
+    launch = f'KERNELS.launch("{writer.name}", {blocks}, {threads}, {", ".join(given)})'
     return Launched(text, before + launch)
 
 
@@ -74,6 +76,8 @@ class _Writer:
         self.body = Body(self.lines, names, opposed_products(kernel.body))
         self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         along = kernel.outer if self.shape == "lanes" else kernel.inner
+        if self.vector > 1 and along[-1].size % self.vector:
+            number(along[-1].size)  # a pack would reach past the end
         self.packed = packed_tensors(kernel, along, self.vector)
 
     @property
@@ -86,7 +90,7 @@ class _Writer:
         """The number of blocks, and the threads of a block along x and y."""
         if self.shape == "lanes":
             wanted = -(-self.n_rows // (self.threads * self.vector))
-            return min(wanted, _MAX_BLOCKS), (self.threads, 1)
+            return smaller(wanted, _MAX_BLOCKS), (self.threads, 1)
         if self.shape == "column":
             return -(-self.n_rows // self.threads), (self.threads, self.rows)
         if self.together > 1:
@@ -118,7 +122,8 @@ class _Writer:
             f"{'' if t.name in written else 'const '}{TYPES[t.dtype]}* __restrict__ {t.name}"
             for t in self.tensors
         ]
-        return [*parameters, *(["float* __restrict__ exchange"] if self.together > 1 else [])]
+        parameters += ["float* __restrict__ exchange"] if self.together > 1 else []
+        return [*parameters, *(f"const {self.index} {name}" for name in names_in(self.kernel))]
 
     def _open(self, text: str) -> None:
         self.lines.add(text)
@@ -141,7 +146,8 @@ class _Writer:
     def _lanes(self) -> None:
         """Write a grid-stride loop over points of the outer axes, or over packs of them."""
         step = f" * {self.vector}" if self.vector > 1 else ""
-        self.lines.add(f"constexpr {self.index} POINTS = {self.n_rows}, THREADS = {self.threads};")
+        known = "const" if is_free(self.n_rows) else "constexpr"
+        self.lines.add(f"{known} {self.index} POINTS = {self.n_rows}, THREADS = {self.threads};")
         block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
         self._open(
             f"for ({self.index} place = ({block} * THREADS + threadIdx.x){step}; place < POINTS; "
@@ -209,10 +215,10 @@ class _Writer:
             self.lines.add(f"constexpr int THREADS = {self.threads};")
             if self.rows > 1:
                 row = f"{block} * {self.rows} + threadIdx.y"
-        self.lines.add(f"constexpr int COLUMNS = {self.n_columns};")
+        self.lines.add(f"constexpr int COLUMNS = {number(self.n_columns)};")
         self.live = ""
         if self.together > 1:
-            self.lines.add(*groups.head(self.n_rows, self.together, self.index))
+            self.lines.add(*groups.head(number(self.n_rows), self.together, self.index))
             self.lines.depth += 1
             self._axes("row", self.kernel.outer, self.point)
             return
@@ -260,8 +266,8 @@ class _Writer:
             self._combine(op, own[op.name])
         for op in part.inner:
             if not isinstance(op, Store) and op.name in self.kept:
-                number = f"item * {self.vector} + lane" if self.vector > 1 else "item"
-                text = f"{op.name}_kept[{number}]"
+                item = f"item * {self.vector} + lane" if self.vector > 1 else "item"
+                text = f"{op.name}_kept[{item}]"
                 self.body.values[op.name] = Value(text, held(self.dtypes[op.name]))
 
     def _open_columns(self, is_scan: bool, point: Point) -> int:
@@ -325,9 +331,9 @@ class _Writer:
             else:
                 self.body.emit(op, lane)
             if not isinstance(op, (Store, Reduce)) and op.name in self.kept:
-                number = f"item * {self.vector} + lane" if is_vector else "item"
+                item = f"item * {self.vector} + lane" if is_vector else "item"
                 value = self.body.argument(op.name, held(self.dtypes[op.name]))
-                self.lines.add(f"{op.name}_kept[{number}] = {value};")
+                self.lines.add(f"{op.name}_kept[{item}] = {value};")
         if is_vector:
             self._close()
         if point.guard and filled:

@@ -19,6 +19,7 @@ from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.split import PRODUCTS, split_inside
 from kernelwright.compiler.ir.ir import Attention, Tensor
+from kernelwright.compiler.ir.sizes import fixed_only
 
 WIDEST = 128
 """Largest width of a head that a program keeps; wider ones leave no registers for scores."""
@@ -62,6 +63,8 @@ def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
 
 def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
     """Emit ``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
+    tensors = (step.q, step.k, step.v, step.result)
+    fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
     batch, heads, length, width = step.q.shape
     tiles = math.ceil(length / knobs["block_m"])
     name, pointers = function_name(step), ["q_ptr", "k_ptr", "v_ptr", "out_ptr"]
