@@ -20,6 +20,8 @@ it."""
 FIRST = 4
 """Number of candidates in the first race; each later one has twice as many as that before, as far
 as the time allows."""
+LEAST_S = 1.0
+"""Seconds in which the texts of a race are written in any case."""
 NOISE = 0.01
 """Gain below which a faster candidate cannot be told from an equal one."""
 PATIENCE = 3
@@ -95,10 +97,13 @@ class Tuner:
 
     def _prepared(self, until: float) -> list[Proposal]:
         """Return the next batch, compiled as far as that is done apart; empty if none is left."""
-        batch = []
+        batch: list[Proposal] = []
+        end = until
         for proposal in self._space.batch(self._size_until(until), self.leaders):
+            if not batch:  # the task is open now, which may have taken all of the time
+                end = max(until, time.monotonic() + LEAST_S)
             batch.append(proposal)
-            if time.monotonic() > until:  # the texts of a large network take seconds each
+            if time.monotonic() > end:  # the texts of a large network take seconds each
                 break
         fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
         if fresh and not self._is_over(until):
