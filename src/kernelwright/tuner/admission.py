@@ -78,12 +78,11 @@ MEMBERS = {
 """The members of each module that may be used: none is a module that is not in this table."""
 ATTRIBUTES = _names(
     "T abs add all amax amin any bfloat16 bias bool chunk clamp contiguous cos data device "
-    "dilation dim div dtype element_size element_ty eps exp expand expand_as flatten float groups "
-    "half int "
-    "is_contiguous is_cuda item kernel_size log long mT masked_fill matmul max mean min mul ndim "
-    "neg new_empty new_zeros numel padding permute pow requires_grad reshape rsqrt shape sigmoid "
-    "sin size softmax split sqrt squeeze stride sub sum t tanh to transpose type_as unbind "
-    "unflatten unsqueeze value var view view_as weight"
+    "dilation dim div dtype element_size element_ty eps exp expand expand_as flatten float "
+    "groups half int is_contiguous is_cuda item kernel_size log long mT masked_fill matmul "
+    "max mean min mul ndim neg new_empty new_zeros numel padding permute pow requires_grad "
+    "reshape rsqrt shape sigmoid sin size softmax split sqrt squeeze stride sub sum t tanh to "
+    "transpose type_as unbind unflatten unsqueeze value var view view_as weight"
 )
 """Attributes of tensors, layers and Triton's values."""
 NODES = (
