@@ -61,10 +61,11 @@ class SubmissionBuilder:
             submission.error = Refused(ReasonCode.NO_TOOLCHAIN, lacking)
             return submission
         submission.environment = dialect.environment(self._device)
-        submission.is_timed = timed and dialect.is_timed(self._device)
+        is_timed = dialect.is_timed(self._device)
+        submission.is_timed = timed and is_timed
         if not submission.is_timed:
-            why = f"{candidate.dialect} on {self._device.kind} runs in an interpreter"
-            seen = f"not timed: {why if timed else 'as asked'}"
+            seen = usable.untimed(candidate.dialect, self._device)
+            seen = "not timed: as asked" if is_timed else seen
             verdict.warnings.append(Warned(WarningCode.NOT_TIMED, seen))
         return submission
 

@@ -18,6 +18,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Timing
 from kernelwright.core.outcome import Reason, ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
+from kernelwright.dialects.compile_shader import EMULATED
 from kernelwright.judge.baselines.runs import BaselineRuns
 from kernelwright.judge.devices.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.kinds import kinds, profiling
@@ -171,6 +172,8 @@ class Pipeline:
             verdict.warnings += verification.tally.warnings
             verdict.numerics = verification.tally.numerics()
         if not prepared.is_timed:
+            if EMULATED in prepared.environment:
+                verdict.kinds = kinds.of_emulated(runner, self._oracle)
             return
         seed = derive_seed(verdict.seed, "looks")
         sampler = StackSampler(seed, runner.child.mapped) if runner.is_read else None
