@@ -75,7 +75,9 @@ class Program:
             raise DialectError.of_missing("kernels in MSL cannot be run on this CPU", missing)
         self._folder = tempfile.TemporaryDirectory(prefix="metal-")
         folder = Path(self._folder.name)
-        source, object_ = folder / "lowered.cpp", folder / "kernels.o"
+        # Named as the user's text is, for complaints name it.
+        source, object_ = folder / "lowered" / "kernels.metal", folder / "kernels.o"
+        source.parent.mkdir()
         lowered, kernels = msl.lower(_preprocessed(text, folder))
         self._kernels = {kernel.name: (number, kernel) for number, kernel in enumerate(kernels)}
         table = "".join(f"    {kernel.entry},\n" for kernel in kernels)
@@ -86,7 +88,7 @@ class Program:
             "int main(int, char** words) { return simt_metal_main(words[1], simt_entries); }\n"
         )
         _compile([*machine.DEVICE_FLAGS, *machine.CHECKS, f"-I{machine.HEADERS}",
-                  "-c", str(source), "-o", str(object_)])  # fmt: skip
+                  "-x", "c++", "-c", str(source), "-o", str(object_)])  # fmt: skip
         self._program = folder / "kernels"
         machine.link(object_, self._program)
         self._n_dispatches = 0
@@ -175,7 +177,11 @@ def _preprocessed(text: str, folder: Path) -> str:
     _compile(["-x", "c++", "-E", "-undef", *_ALONE, f"-I{folder / 'headers'}",
               "-include", str(machine.HEADERS / "msl/macros.h"), "-o", str(out), str(source)],
              folder)  # fmt: skip
-    return out.read_text().replace(f'"{source}"', '"kernels.metal"')
+    marks = re.compile(r'^# (\d+) "(.*)"[ \d]*$', re.MULTILINE)
+    own = str(source)  # its headers are empty, and macros.h leaves nothing but macros
+    return marks.sub(
+        lambda mark: f'#line {mark[1]} "{source.name}"' if mark[2] == own else "", out.read_text()
+    )
 
 
 def _compile(words: Sequence[str], folder: Path | None = None) -> None:
