@@ -14,6 +14,7 @@ torch/csrc/mps/Module.cpp.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 from collections.abc import Mapping, Sequence
@@ -135,9 +136,8 @@ class _MpsIsCpu(TorchFunctionMode):
 
 
 def _as_cpu(value: Any) -> Any:
-    is_mps = value == "mps" if isinstance(value, str) else (
-        isinstance(value, torch.device) and value.type == "mps"
-    )  # fmt: skip
+    is_name, is_device = isinstance(value, str), isinstance(value, torch.device)
+    is_mps = (is_name and value == "mps") or (is_device and value.type == "mps")
     return torch.device("cpu") if is_mps else value
 
 
@@ -162,8 +162,6 @@ class _Bound:
                 self._put(_bytes(value, cast))
 
     def _put(self, data: bytes) -> None:
-        import ctypes
-
         held = ctypes.create_string_buffer(data, len(data))
         self._kept.append(held)
         self.arguments.append(metal.Argument(len(self.memory), 0, len(data), is_number=True))

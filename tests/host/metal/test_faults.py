@@ -217,7 +217,7 @@ FAULTS = [
     ("scan", "t >= d", "t > d", "scan one off"),
     ("product", "k, n);", "k, 24);", "wrong stride"),
     ("product", ", true", ", false", "not transposed"),
-    ("product", "threads=(3 * 32, 3), group_size=(32, 1)", "threads=(3 * 16, 3), group_size=(16, 1)",
+    ("product", "(3 * 32, 3), group_size=(32, 1)", "(3 * 16, 3), group_size=(16, 1)",
      "half a simdgroup"),
 ]  # fmt: skip
 

@@ -78,7 +78,8 @@ def test_templates_are_instantiated_under_their_host_names() -> None:
         "                      uint i [[thread_position_in_grid]]) { y[i] = x[i] * T(N); }\n"
         'template [[host_name("scale_half_3")]] [[kernel]] void scale<half, 3>(\n'
         "    device const half*, device half*, uint);\n"
-        'template [[host_name("scale_float_2")]] [[kernel]] decltype(scale<float, 2>) scale<float, 2>;\n'
+        'template [[host_name("scale_float_2")]] [[kernel]]\n'
+        "decltype(scale<float, 2>) scale<float, 2>;\n"
     )
     assert dir(library) == ["scale_float_2", "scale_half_3"]
     x = torch.arange(5, dtype=torch.float16)
@@ -156,8 +157,8 @@ def test_the_headers_of_pytorchs_kernels_compile(name: str) -> None:
 def test_pytorchs_reduction_of_a_threadgroup_is_right() -> None:
     library = compile_shader(
         "#include <c10/metal/reduction_utils.h>\n"
-        "kernel void f(device const long* x, device long* y, uint t [[thread_index_in_threadgroup]],"
-        "              uint n [[threads_per_threadgroup]]) {\n"
+        "kernel void f(device const long* x, device long* y,"
+        "  uint t [[thread_index_in_threadgroup]], uint n [[threads_per_threadgroup]]) {\n"
         "  threadgroup long part[32];\n"
         "  long sum = c10::metal::threadgroup_sum(part, x[t], t, n);\n"
         "  if (t == 0) y[0] = sum;\n}\n"

@@ -83,7 +83,8 @@ class Program:
         table = "".join(f"    {kernel.entry},\n" for kernel in kernels)
         source.write_text(
             f'#include "msl/msl.h"\n{lowered}\n'
-            f'#line 1 "table"\nextern "C" int simt_metal_main(const char*, const simt_metal::Entry*);\n'
+            '#line 1 "table"\n'
+            'extern "C" int simt_metal_main(const char*, const simt_metal::Entry*);\n'
             f"static const simt_metal::Entry simt_entries[] = {{\n{table}    {{}}\n}};\n"
             "int main(int, char** words) { return simt_metal_main(words[1], simt_entries); }\n"
         )

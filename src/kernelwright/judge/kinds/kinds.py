@@ -37,13 +37,15 @@ fifths of its call is so unlucky once in 25 times at most."""
 N_PROFILES = 3
 """On a CPU, where they are quick: an allocation, or others' work, may take most of one call."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
-MOVES = frozenset(
-    """alias as_strided chunk clone contiguous copy detach empty empty_like empty_strided expand fill
-    flatten full full_like is_nonzero item lift_fresh movedim narrow new_empty new_full new_zeros
-    ones permute reshape resize resolve_conj resolve_neg result_type select slice split squeeze t
-    to transpose unbind unflatten unsqueeze view zero zeros zeros_like _local_scalar_dense
-    _reshape_alias _to_copy _unsafe_view""".split()
-)
+MOVES = frozenset((
+    "alias", "as_strided", "chunk", "clone", "contiguous", "copy", "detach", "empty",
+    "empty_like", "empty_strided", "expand", "fill", "flatten", "full", "full_like",
+    "is_nonzero", "item", "lift_fresh", "movedim", "narrow", "new_empty", "new_full",
+    "new_zeros", "ones", "permute", "reshape", "resize", "resolve_conj", "resolve_neg",
+    "result_type", "select", "slice", "split", "squeeze", "t", "to", "transpose", "unbind",
+    "unflatten", "unsqueeze", "view", "zero", "zeros", "zeros_like", "_local_scalar_dense",
+    "_reshape_alias", "_to_copy", "_unsafe_view",
+))  # fmt: skip
 """The library's operators that make, fill, move or convert tensors, and compute nothing."""
 
 
