@@ -52,6 +52,11 @@ class Device:
         return f"cuda:{self.index}"
 
     @property
+    def torch_kind(self) -> str:
+        """The type of device in torch for which code is written, emulated or not."""
+        return {"hip": "cuda", "metal": "mps"}.get(self.kind, self.kind)
+
+    @property
     def key(self) -> str:
         """What archives and reports know it by: GPUs of one architecture are the same."""
         return str(replace(self, index=0))

@@ -15,8 +15,10 @@ torch/csrc/mps/Module.cpp.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import struct
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,17 +124,34 @@ def install_where_asked() -> None:
     torch.mps.compile_shader = compile_shader
     torch.mps.synchronize = lambda: None
     torch.backends.mps.is_available = lambda: True
+    torch.library.Library.impl = functools.partialmethod(_impl, torch.library.Library.impl)
     _MpsIsCpu().__enter__()
 
 
+_SEEN = {
+    torch.Tensor.device.__get__: torch.device("mps"),
+    torch.Tensor.is_mps.__get__: True,
+    torch.Tensor.is_cpu.__get__: False,
+}
+"""What a candidate's own text sees of a tensor's device."""
+
+
 class _MpsIsCpu(TorchFunctionMode):
-    """Tensors that are asked for on ``mps`` are made on the CPU."""
+    """Tensors that are asked for on ``mps`` are made on the CPU, and play the others to a
+    candidate's own text."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
+        if func in _SEEN and sys._getframe(1).f_globals.get("__name__") == "candidate":
+            return _SEEN[func]
         named = {name: _as_cpu(value) for name, value in (kwargs or {}).items()}
         return func(*map(_as_cpu, args), **named)
+
+
+def _impl(library: Any, own: Any, name: Any, function: Any, key: str = "", **options: Any) -> None:
+    """Register an operator of ``mps`` for the CPU, whose tensors play those."""
+    own(library, name, function, "CPU" if key == "MPS" else key, **options)
 
 
 def _as_cpu(value: Any) -> Any:

@@ -12,8 +12,8 @@ namespace {
 using namespace simt_metal;
 
 // The parameter's own size is known to the compiler alone. Returns what is wrong, or nothing.
-bool fits(const Place& place, const Job& job, int number) {
-  if (place.kind != Place::buffer) return true;
+bool fits(const Parameter& place, const Job& job, int number) {
+  if (place.kind != Parameter::buffer) return true;
   if (place.index >= job.n_arguments) {
     std::printf("parameter %d reads buffer(%u), and %u arguments are given", number, place.index,
                 job.n_arguments);

@@ -58,7 +58,7 @@ template <typename P> P as_parameter(simt::uint3 value) {
 }
 
 template <typename A>
-A bind(const Place& place, void** buffers, const unsigned* threads, const unsigned* group) {
+A bind(const Parameter& place, void** buffers, const unsigned* threads, const unsigned* group) {
   using P = metal::remove_cv_t<metal::remove_reference_t<A>>;
   if constexpr (metal::is_pointer_v<P>) return static_cast<P>(buffers[place.index]);
   else if constexpr (metal::is_reference_v<A>) return *static_cast<P*>(buffers[place.index]);
@@ -75,7 +75,7 @@ template <unsigned... I> struct Numbers {};
 template <typename, unsigned... I> using NumbersOf = Numbers<I...>;
 
 template <typename... A, unsigned... I>
-void invoke(void (*kernel)(A...), const Place* places, void** buffers, const unsigned* threads,
+void invoke(void (*kernel)(A...), const Parameter* places, void** buffers, const unsigned* threads,
             const unsigned* group, Numbers<I...>) {
   kernel(bind<A>(places[I], buffers, threads, group)...);
 }
@@ -86,8 +86,8 @@ template <typename... A, void (*Kernel)(A...), unsigned... KindsAndIndices>
 struct Bound<Kernel, KindsAndIndices...> {
   static constexpr unsigned given[] = {KindsAndIndices..., 0, 0};
   template <unsigned... I> struct Table {
-    static constexpr Place places[] = {
-        {static_cast<Place::Kind>(given[2 * I]), given[2 * I + 1], bytes_read<A>()}..., {}};
+    static constexpr Parameter places[] = {
+        {static_cast<Parameter::Kind>(given[2 * I]), given[2 * I + 1], bytes_read<A>()}..., {}};
     static void call(void** buffers, const unsigned* threads, const unsigned* group) {
       invoke(Kernel, places, buffers, threads, group, Numbers<I...>{});
     }

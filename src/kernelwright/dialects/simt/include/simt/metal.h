@@ -21,7 +21,7 @@ struct Job {  // at the beginning of the shared memory
   Region regions[N_BUFFERS];
 };
 
-struct Place {  // where a parameter's value comes from
+struct Parameter {  // where a parameter's value comes from
   enum Kind : unsigned { buffer, builtin };
   Kind kind;
   unsigned index;
@@ -30,7 +30,7 @@ struct Place {  // where a parameter's value comes from
 
 struct Entry {
   void (*call)(void** buffers, const unsigned* threads, const unsigned* group);
-  const Place* places;
+  const Parameter* places;
   int n_places;
 };
 
