@@ -124,7 +124,7 @@ def install_where_asked() -> None:
     torch.mps.compile_shader = compile_shader
     torch.mps.synchronize = lambda: None
     torch.backends.mps.is_available = lambda: True
-    torch.library.Library.impl = functools.partialmethod(_impl, torch.library.Library.impl)
+    torch.library.Library.impl = functools.partialmethod(_register, torch.library.Library.impl)
     _MpsIsCpu().__enter__()
 
 
@@ -149,7 +149,9 @@ class _MpsIsCpu(TorchFunctionMode):
         return func(*map(_as_cpu, args), **named)
 
 
-def _impl(library: Any, own: Any, name: Any, function: Any, key: str = "", **options: Any) -> None:
+def _register(
+    library: Any, own: Any, name: Any, function: Any, key: str = "", **options: Any
+) -> None:
     """Register an operator of ``mps`` for the CPU, whose tensors play those."""
     own(library, name, function, "CPU" if key == "MPS" else key, **options)
 

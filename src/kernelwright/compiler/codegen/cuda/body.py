@@ -187,7 +187,8 @@ class Body:
             text = f"to_float({text})"
         conditions = [c for bound in op.bounds for c in inside(bound, point)]
         if conditions:
-            text = f"{' && '.join(conditions)} ? {text} : {self.language.literal(op.fill, held(op.tensor.dtype))}"
+            fill = self.language.literal(op.fill, held(op.tensor.dtype))
+            text = f"{' && '.join(conditions)} ? {text} : {fill}"
         self.define(op.name, text, op.tensor.dtype)
 
     def argument(self, name: str, dtype: str) -> str:
@@ -215,7 +216,8 @@ class Body:
         ]
         texts = [f"({text})" if text.startswith("-") else text for text in texts]
         if op.name in self.apart:
-            text = f"{self.language.rounded[inside]}({texts[0]}, {texts[-1]})"  # a square has only one operand
+            # a square has only one operand
+            text = f"{self.language.rounded[inside]}({texts[0]}, {texts[-1]})"
         else:
             text = self.language.pointwise(op.op, texts, inside)
         self.define(op.name, text, op.dtype)
