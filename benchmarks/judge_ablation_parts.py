@@ -51,10 +51,6 @@ def _second(*args: Any, **kwargs: Any) -> Any:
     return args[1]
 
 
-def _third(*args: Any, **kwargs: Any) -> Any:
-    return args[2]
-
-
 def _fourth(*args: Any, **kwargs: Any) -> Any:
     return args[3]
 
@@ -90,61 +86,41 @@ def _has_more(found: Any, args: tuple[Any, ...]) -> bool:
 
 
 PREDICATES = (
-    *("in_order", "falls", "is_symmetric", "is_lower", "is_upper", "sums_to_one"),
-    *("has_unit_rows", "comes_twice", "comes_in_pairs", "is_mask"),
-    *("rows_are_permutations",),
+    *("in_order", "falls", "is_symmetric", "is_lower", "is_upper", "is_mask"),
+    "has_other_form",
 )
 PARTS = (
     *(Part(f"perturb.patterns.{name}", _never, _is_true) for name in PREDICATES),
-    Part("perturb.patterns._line_in_order", _nothing, _is_true),
     Part("perturb.patterns.kept", _second, _differs(1)),
-    Part("perturb.patterns.with_whole_columns", _second, _differs(1)),
-    Part("perturb.bounds.in_bounds", _second, _differs(1)),
-    Part("perturb.correlated.in_step", _second, _differs(1)),
-    Part("perturb.signs.find_signs", lambda *a, **k: {}, _is_true),
-    Part("perturb.distinct.has_distinct_rows", _never, _is_true),
-    Part("perturb.distinct.has_distinct_tuples", _never, _is_true),
-    Part("perturb.distinct.is_once", _never, _is_true),
-    Part("perturb.masks.is_scattered", lambda *a, **k: True, lambda found, args: not found),
-    Part("perturb.masks.with_both", _second, _differs(1)),
-    Part("perturb.fixed._has_no_places", _never, _is_true),
-    Part("perturb.persistent.constants", lambda *a, **k: frozenset(), _is_true),
-    Part("perturb.persistent.sorted_ones", lambda *a, **k: {}, _is_true),
-    Part("perturb.persistent._is_identity", _never, _is_true),
+    Part("perturb.integers.has_distinct_rows", _never, _is_true),
+    Part("perturb.integers.is_once", _never, _is_true),
+    Part("perturb.integers._are_edges", _never, _is_true),
+    Part("perturb.integers._is_scattered", lambda *a, **k: True, lambda found, args: not found),
+    Part("perturb.weight_sets.constants", lambda *a, **k: frozenset(), _is_true),
     Part("perturb.buffers.with_other_buffers", _first, _is_other(0)),
     Part("perturb.buffers.randomise_buffers", _nothing, None, "cheats"),
-    Part("perturb.buffers._may_be_filter", _never, _is_true),
     Part("compare.hidden.with_hidden", _run, _has_more),
-    Part("compare.allowances.lie_on_borders", _never, _is_true, "honest"),
-    Part("compare.allowances.useful_part", _nothing, None),
+    Part("compare.expected.useful_part", _first, None),
     Part("compare.allowances._jumped", lambda one, other, least: one < 0, None, "honest"),
-    Part("compare.outputs._refuse_computed", _nothing, None, "cheats"),
     Part("compare.outputs._refuse_spread", _nothing, None, "cheats"),
     Part("compare.outputs._refuse_typical", _nothing, None, "cheats"),
-    Part("compare.outputs.FACTOR", 2.0, None, "honest"),
-    Part("compare.outputs.CONDITION_FACTOR", 8.0, None, "honest"),
-    Part("compare.outputs.SPREAD", 1.0, None, "honest"),
-    Part("compare.outputs.LOOSE_SHARE", 0.0, None, "honest"),
+    Part("compare.expected.FACTOR", 2.0, None, "honest"),
+    Part("compare.expected.CONDITION_FACTOR", 8.0, None, "honest"),
+    Part("compare.expected.SPREAD", 1.0, None, "honest"),
+    Part("compare.expected.LOOSE_SHARE", 0.0, None, "honest"),
     Part("compare.outputs.LOOSE_ROWS", 0.0, None, "honest"),
     Part("compare.outputs.TYPICAL_FACTOR", 2.0, None, "honest"),
     Part("compare.growth.SUM_ULP", 12.0, None, "honest"),
     Part("compare.growth.MAX_BIASED_SUM", 768.0, None, "honest"),
     Part("compare.measures.SMALL_ROW", 1e-6, None, "honest"),
-    Part("compare.whole.FEW_MOVED", 0, None, "honest"),
-    Part("compare.whole.UNSEEN", 0.0, None, "honest"),
-    Part("compare.whole.ONE_OF", 1 << 40, None, "honest"),
     Part("compare.specials.require_specials", _nothing, None, "cheats"),
     Part("compare.specials.nan_left", lambda *a, **k: "", _is_true),
     Part("reference.fitness.without_noise", lambda own, exact: (list(exact), ()), None, "honest"),
     Part("verify.leniency.conditioned", _fourth, None, "honest"),
     Part("verify.leniency.jumping", _fourth, None, "honest"),
     Part("verify.leniency.by_operators", _fourth, None, "honest"),
-    Part("reference.nudges.tied", _third, None, "honest"),
-    Part("reference.nudges.pooled", _third, None, "honest"),
     Part("reference.nudges.shaken", lambda *a, **k: (), None),
-    Part("reference.nudges.loose_as_computed", lambda *a, **k: [], None, "honest"),
     Part("reference.nudges.N_RANDOM", 4, None, "honest"),
-    Part("reference.nudges._rows_of_ties", _first, None, "honest"),
 )
 
 

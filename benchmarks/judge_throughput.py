@@ -43,8 +43,8 @@ from rich.table import Table
 from suite_controls import CONTROLS, control
 from suite_verdicts import suite_verdicts
 
-from kernelwright.api import recognise
 from kernelwright.core.device import Device
+from kernelwright.dialects.recognised import dialect_of
 from kernelwright.dialects.usable import usable_dialects
 from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
@@ -85,7 +85,7 @@ def candidates(only: list[str], device: str, copies: int) -> Chosen:
     return {
         f"{e.name}_{number}_{which}": (e, f"{text}# {number}\n")
         for (e, which), text in texts.items()
-        if recognise(text) in usable
+        if dialect_of(text) in usable
         for number in range(copies)
     }
 

@@ -9,6 +9,7 @@ of the uses, and every use that is a fault.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -104,22 +105,20 @@ def main() -> None:
             gpus.put(number % given.gpus)
     counts: dict[str, Counter[str]] = {}
     faults = []
-    with ThreadPoolExecutor(n_jobs) as pool:
-        waiting = {
-            pool.submit(run_one, given.archive, digest, slow=given.slow, gpus=gpus): (task, digest)
-            for task, digest in chosen
-        }
-        n_done = 0
-        try:
-            for done in as_completed(waiting, timeout=given.total_s):
-                task, digest = waiting[done]
-                n_done += 1
-                for use in done.result():
-                    counts.setdefault(use["name"], Counter())[use["outcome"]] += 1
-                    if use["outcome"] in ("wrong", "raised"):
-                        faults.append(f"{task.name} {digest}: {use['name']}: {use['detail']}")
-        except TimeoutError:
-            pool.shutdown(wait=False, cancel_futures=True)
+    pool = ThreadPoolExecutor(n_jobs)
+    waiting = {
+        pool.submit(run_one, given.archive, digest, slow=given.slow, gpus=gpus): (task, digest)
+        for task, digest in chosen
+    }
+    n_done = 0
+    with contextlib.suppress(TimeoutError):
+        for done in as_completed(waiting, timeout=given.total_s):
+            task, digest = waiting[done]
+            n_done += 1
+            for use in done.result():
+                counts.setdefault(use["name"], Counter())[use["outcome"]] += 1
+                if use["outcome"] in ("wrong", "raised"):
+                    faults.append(f"{task.name} {digest}: {use['name']}: {use['detail']}")
     table = Table("use", *OUTCOMES, title=f"{n_done} winners of {len(found)}")
     for name, outcomes in counts.items():
         table.add_row(name, *(str(outcomes[outcome] or "") for outcome in OUTCOMES))
@@ -127,6 +126,8 @@ def main() -> None:
     console.print(table)
     for fault in faults:
         console.print(fault, soft_wrap=True, markup=False)
+    sys.stdout.flush()
+    os._exit(0)  # past its time, nobody waits for the processes that still run
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ what may stand in `kernelwright.toml`.
 
 | exit code | means |
 |---|---|
-| 0 | done; `judge`: the candidate passed; `judge --repeat`: the receipt stands |
-| 1 | nothing passed, or the receipt does not stand, or Ctrl-C |
+| 0 | done; `judge`: the candidate passed; `judge --repeat`, `check`: what was judged again stands |
+| 1 | nothing passed, or the receipt or a package does not stand, or Ctrl-C |
 | 2 | wrong use or bad input |
 | 3 | the machine failed, or nothing could be measured |
 | 143 | ended by SIGTERM |
@@ -93,6 +93,7 @@ TABLES = {
     "exemplar": "A candidate that a proposer had been shown, and in which role.",
     "evaluation": "One verdict.",
     "timing": "One measured time in nanoseconds; null if not measured in that round.",
+    "trial": "What the tuner measured of one candidate; never a verdict.",
     "step": "One step of training and what it logged.",
 }
 """What one row of each table is."""

@@ -26,6 +26,7 @@ def source(program: Program, emitted: Emitted) -> str:
     """A module whose ``forward`` runs the program's own steps on its inputs."""
     lines = [*emitted.imports, "", emitted.definitions, ""]
     lines.append(f"def forward({', '.join(t.name for t in program.inputs)}):")
+    lines += [f"    {s.name} = {s.tensor}.shape[{s.dim}]" for s in program.sizes]
     for step in program.steps:
         assert not isinstance(step, Call), "only own steps are run here"
         for part in emitted.derived:

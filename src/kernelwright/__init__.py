@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelwright.api import judge, optimize, repeat
+    from kernelwright.api import export, judge, optimize, repeat
     from kernelwright.archive import Archive
     from kernelwright.archive.receipt import Receipt
     from kernelwright.archive.repetition import Repetition
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kernelwright.core.settings import Settings
     from kernelwright.core.task import Task, Workload
     from kernelwright.loaders import load
+    from kernelwright.models.accelerate import Accelerated, accelerate
+    from kernelwright.models.saved import load_accelerated
     from kernelwright.report.page import write as report
     from kernelwright.runtime.build import build, misses
     from kernelwright.runtime.uses import uses
@@ -37,8 +39,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judge": "api", "optimize": "api", "repeat": "api", "build": "runtime.build", "load": "loaders",
-    "misses": "runtime.build", "uses": "runtime.uses",
+    "export": "api", "judge": "api", "optimize": "api", "repeat": "api", "load": "loaders",
+    "build": "runtime.build", "misses": "runtime.build", "uses": "runtime.uses",
+    "accelerate": "models.accelerate", "Accelerated": "models.accelerate",
+    "load_accelerated": "models.saved",
     "report": "report.page:write", "Archive": "archive",
     "Progress": "search.result", "Result": "search.result",
     "Receipt": "archive.receipt", "Repetition": "archive.repetition",

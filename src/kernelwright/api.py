@@ -9,18 +9,19 @@ from typing import Any
 from kernelwright.archive import Archive
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
-from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.cores import fitting_threads
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.places import read_regular
 from kernelwright.core.settings import BOTH_MODES, Settings, load_settings
-from kernelwright.core.syntax import UNREADABLE, parse
 from kernelwright.core.task import MODES, Task
+from kernelwright.dialects.recognised import dialect_of
 from kernelwright.loaders import load
+from kernelwright.loaders.training_step import as_judged
 from kernelwright.search import loop
+from kernelwright.search.again import judge_again
 from kernelwright.search.result import OnProgress, Result
+from kernelwright.shipping.package import package_at
 
 
 def optimize(
@@ -49,6 +50,7 @@ def optimize(
     searches = [(task, resolved)]
     if resolved.mode == BOTH_MODES:
         searches = _in_both_modes(task, resolved)
+    searches = [(loop.asked_for(one, each), each) for one, each in searches]
     reports = [Path(each.out, f"{one.name}.html") for one, each in searches]
     for report in reports:
         page.require_place(report)
@@ -88,9 +90,11 @@ def judge(
     receipt: Path | str | None = None,
     **settings: Any,
 ) -> Evaluation:
-    """One verdict on a candidate: an object, or the path of a file.
+    """One verdict on a candidate: an object, or the path of a file or of a package.
 
     ``entry`` is the class in it: ``ModelNew`` in a file, an object's own, unless another is named.
+    A package is one that ``export`` wrote, a local package of Hugging Face's kernels (``entry`` is
+    a layer of it), or a solution of FlashInfer-Bench, which gets the inputs and then the weights.
     With ``receipt`` it is written to that file too, with all that ``repeat`` needs.
 
     Raises:
@@ -98,10 +102,12 @@ def judge(
     """
     resolved = load_settings(Path.cwd(), **settings)
     task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
-    if not isinstance(candidate, Candidate):
-        candidate = read_candidate(Path(candidate))
-    candidate = replace(candidate, entry=entry or candidate.entry)
-    task = resolved.applied_to(task)
+    task = loop.asked_for(task, resolved)
+    if isinstance(candidate, Candidate):
+        candidate = replace(candidate, entry=entry or candidate.entry)
+    else:
+        candidate = read_candidate(Path(candidate), task=task, entry=entry)
+    candidate = as_judged(candidate, task)
     if receipt is not None:
         Receipt.require_place(receipt)
     evaluation = loop.judge(task, candidate, settings=resolved)
@@ -122,35 +128,56 @@ def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:
     """
     if not isinstance(receipt, Receipt):
         receipt = Receipt.read(receipt)
-    if "threads" not in settings:
-        fitting_threads(receipt.settings.get("threads", 0), "the threads of the receipt's verdict")
-    same = {"precision": receipt.task.precision, "mode": receipt.task.mode}  # of the task's text
-    resolved = load_settings(Path.cwd(), **(receipt.settings | settings | same))
-    again = loop.judge(receipt.task, receipt.candidate, settings=resolved)
-    return Repetition(receipt, again)
+    return judge_again(receipt, receipt.candidate, settings)
 
 
-def read_candidate(path: Path) -> Candidate:
-    """The file as a candidate, its dialect recognised from its syntax tree.
+def export(
+    result: Result | Receipt | Path | str,
+    *,
+    to: str,
+    out: Path | str,
+    task: str | None = None,
+    name: str | None = None,
+    license: str = "Apache-2.0",
+    archive: str | None = None,
+) -> Path:
+    """Write a judged kernel to the new folder ``out`` as a package of the format ``to``.
+
+    ``to`` is "op" (for pip, with torch.library operators), "hf" (for Hugging Face's kernels) or
+    "fib" (for FlashInfer-Bench). ``result`` is a Result, a Receipt, the path of a receipt or of a
+    candidate's file, or, of the archive, "best" (of ``task``, by default the last one) or a
+    digest. ``name`` is the package's and its operators', by default made of the task's name;
+    ``license`` is an SPDX expression. The package holds the task's own text.
 
     Raises:
-        TaskError: the file cannot be read, is no regular file, or is far too long.
+        UsageError: the library stayed best, or the kernel cannot be in this format; the name is
+            taken, or ``out`` holds something. Nothing has been written then.
+        ReceiptError: the receipt is damaged.
     """
+    from kernelwright.shipping.export import export as write_package
+    from kernelwright.shipping.source import source_of
+
+    where = load_settings(Path.cwd(), archive=archive).archive
+    source = source_of(result, where, task)
+    return write_package(source, to=to, out=out, name=name, license=license)
+
+
+def read_candidate(path: Path, *, task: Task | None = None, entry: str | None = None) -> Candidate:
+    """The file as a candidate, its dialect recognised from its syntax tree.
+
+    Where a ``task`` is given, the path may also be that of a package with a kernel for it.
+
+    Raises:
+        TaskError: the file cannot be read, is no regular file, or is far too long; or a package
+            cannot be one standalone file.
+    """
+    if task is not None and (package := package_at(path)):
+        return package.candidate(task, entry)
     try:
         source = read_regular(path)
     except (OSError, ValueError) as error:
         raise TaskError(
             f"candidate {path} cannot be read", seen=str(error), do="name a Python file"
         ) from error
-    return Candidate(source, recognise(source))
-
-
-def recognise(source: str) -> str:
-    """The dialect of a file that somebody else wrote; 'torch' when none claims it."""
-    try:
-        tree = parse(source)
-    except UNREADABLE:
-        return "torch"  # the judge says what is wrong with it
-    group = "kernelwright.dialects"
-    claims = [n for n in plugins.names(group) if plugins.find(group, n).recognises(tree)]
-    return next((name for name in claims if name != "torch"), "torch")
+    candidate = Candidate(source, dialect_of(source))
+    return replace(candidate, entry=entry or candidate.entry)

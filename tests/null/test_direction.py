@@ -13,11 +13,11 @@ LEVELS = {
     "loaders": 2, "hipify": 2,
     "suites": 3, "compiler": 3, "llm": 3, "judge": 3, "archive": 3,
     "proposers": 4, "workers": 4,
-    "dataset": 5,
+    "dataset": 5, "tuner": 5,
     "search": 6, "port": 6, "train": 6, "report": 6, "testing": 6,
-    "runtime": 7, "console": 7,
+    "runtime": 7, "console": 7, "shipping": 7,
     "api": 8,
-    "bench": 9, "batch": 9,
+    "bench": 9, "batch": 9, "models": 9,
     "cli": 10, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 JUDGE = {

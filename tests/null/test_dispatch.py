@@ -15,8 +15,8 @@ import kernelwright as kw
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.judge import library_candidate
 from kernelwright.loaders import open_reference
+from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import Result, write_source
 
 SOURCE = """

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -73,6 +74,13 @@ def wait(note, *, fork_server, on_step):
 )
 def test_every_end_is_a_value(work, ending):
     assert in_process(work, fork_server=NoForkServer()) == ending
+
+
+def test_the_exit_code_is_right_while_other_processes_start():
+    with ThreadPoolExecutor(8) as pool:
+        work = [die if number % 2 else partial(give, number) for number in range(24)]
+        found = list(pool.map(partial(in_process, fork_server=NoForkServer()), work))
+    assert {ending.died for ending in found} == {"", "exit code 3"}
 
 
 def test_an_error_by_contract_comes_back_whole():

@@ -17,13 +17,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from kernelwright.archive import rows, tables
 from kernelwright.archive.connect import connect, migrate, parse, shown
 from kernelwright.archive.errors import explained
-from kernelwright.core.call import EXAM, Call, Trial
+from kernelwright.core.call import EXAM, Call, PastCall
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
+from kernelwright.core.codec import columns
 from kernelwright.core.errors import UsageError
-from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.ids import new_id
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
+from kernelwright.core.trial import Trial
 
 _BY_TIME = (tables.run, tables.call)
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -171,6 +173,17 @@ class Archive:
             said = rows.from_call(call) | {"run": run, "created_at": _now()}
             connection.execute(tables.call.insert().values(said))
 
+    def add_trials(
+        self, run: str, environment: Environment, version: int, trials: Sequence[Trial]
+    ) -> None:
+        """Add what a run's tuner, of this version, measured in this environment."""
+        with self._writing() as connection:
+            task = connection.execute(sa.select(tables.run.c.task).where(tables.run.c.id == run))
+            of = {"run": run, "task": task.scalar_one(), "environment": environment.digest}
+            of |= {"tuner_version": version, "created_at": _now()}
+            self._insert_new(connection, tables.environment, rows.from_content(environment))
+            connection.execute(tables.trial.insert(), [columns(trial) | of for trial in trials])
+
     def add_step(self, step: Step) -> None:
         """Add what a step of training logged; the same step done again stands for itself."""
         with self._writing() as connection:
@@ -203,6 +216,11 @@ class Archive:
             UsageError: none, or several.
         """
         return rows.to_candidate(self._the_one(tables.candidate, digest))
+
+    def has_candidate(self, digest: str) -> bool:
+        """Whether a candidate with exactly this digest was proposed."""
+        query = sa.select(tables.candidate.c.digest).where(tables.candidate.c.digest == digest)
+        return bool(self._read(query))
 
     def proposals(self, task: str | None = None, run: str | None = None) -> list[Proposal]:
         """What was proposed, oldest first; of one task or one run where given (by digest, id)."""
@@ -287,7 +305,14 @@ class Archive:
         order = list(dict.fromkeys(stage for stage, _ in found))
         return sorted(found.values(), key=lambda step: (order.index(step.stage), step.number))
 
-    def trials(self, *, without_task: str) -> list[Trial]:
+    def trials(self, task: str, *, environment: str, version: int) -> list[Trial]:
+        """What tuners of this version measured on a task in an environment, oldest first."""
+        trial = tables.trial
+        wanted = (trial.c.task == task) & (trial.c.environment == environment)
+        query = sa.select(trial).where(wanted & (trial.c.tuner_version == version))
+        return [rows.to_trial(row) for row in self._read(query.order_by(trial.c.id))]
+
+    def past_calls(self, *, without_task: str) -> list[PastCall]:
         """What came of the generators' calls on all tasks but one."""
         call, run, proposal, found = tables.call, tables.run, tables.proposal, tables.evaluation
         passed = (
@@ -307,7 +332,7 @@ class Archive:
             .join(tables.task, tables.task.c.digest == run.c.task)
             .where(run.c.task != without_task, call.c.purpose.in_(("write", "repair", "optimise")))
         )
-        return [rows.to_trial(row) for row in self._read(query.order_by(call.c.id))]
+        return [rows.to_past_call(row) for row in self._read(query.order_by(call.c.id))]
 
     def lineage(self, digest: str) -> list[Proposal]:
         """The first proposal of a candidate and those it refines, the earliest ancestor first.

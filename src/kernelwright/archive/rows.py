@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from kernelwright.core.call import Call, Trial
+from kernelwright.core.call import Call, PastCall
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.codec import columns, from_columns
 from kernelwright.core.evaluation import Environment, Evaluation, Timing
 from kernelwright.core.task import Task, Workload
+from kernelwright.core.trial import Trial
 
 _ERRORS = ("max_error", "reference_error", "allowed_error")
 _COST = ("build_s", "check_s", "time_s")
@@ -50,9 +51,13 @@ def to_call(row: RowMapping) -> Call:
     return from_columns(Call, row)
 
 
-def to_trial(row: RowMapping) -> Trial:
+def to_past_call(row: RowMapping) -> PastCall:
     """From a call's row joined with its task's source, and whether its candidate ever passed."""
-    return Trial(row["source"], row["model"], tuple(row["context"]), bool(row["passed"]))
+    return PastCall(row["source"], row["model"], tuple(row["context"]), bool(row["passed"]))
+
+
+def to_trial(row: RowMapping) -> Trial:
+    return from_columns(Trial, row)
 
 
 def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:

@@ -181,6 +181,28 @@ timing = sa.Table(
     _column("ns", BIG, null=True),  # null where the series was not measured in that round
 )
 
+# -- what the tuner measured; no verdict rests on it ---------------------------------------------
+
+trial = sa.Table(
+    "trial",
+    METADATA,
+    _key("id", sa.Integer),
+    _column("run", of="run.id"),
+    _column("task", of="task.digest"),
+    _column("environment", of="environment.digest"),
+    _column("tuner_version", sa.Integer),
+    _column("candidate"),  # its text is not kept: hundreds of candidates are tried in a search
+    _column("dialect"),
+    _column("outcome"),
+    _column("schedule", Packed),
+    _column("detail"),
+    _column("time_ns", REAL, null=True),  # null where it was not timed
+    _column("reference_ns", REAL, null=True),
+    _column("n_samples", sa.Integer),
+    _column("created_at"),
+    sa.Index("trial_by_task", "task"),
+)
+
 # -- what training logged ----------------------------------------------------------------------
 
 step = sa.Table(

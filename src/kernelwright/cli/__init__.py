@@ -10,9 +10,12 @@ from kernelwright.console.signals import held_back
 from kernelwright.console.terminal import Commands
 
 COMMANDS = {
+    "accelerate": "Make a whole model faster by kernels where they pay.",
     "bench": "Search every task of a suite, or examine checkpoints on it.",
+    "check": "Judge packaged kernels again, here and now.",
     "dataset": "Make training pairs from archives.",
     "doctor": "Show what this machine can do, and what is missing.",
+    "export": "Write a judged kernel as a package that runs elsewhere.",
     "judge": "Judge a kernel, or folders of kernels.",
     "optimize": "Search for a kernel faster than the library.",
     "port": "Translate CUDA programs to HIP, and check them.",

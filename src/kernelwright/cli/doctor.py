@@ -38,6 +38,9 @@ EXTRAS = {  # package: the extra that installs it, what its absence costs
     "pyelftools": ("port", "no resource report of code compiled for AMD GPUs"),
     "msgpack": ("port", "no resource report of code compiled for AMD GPUs"),
     "pyarrow": ("data", "no datasets, no training from pairs, no corpus of ported programs"),
+    "kernels": ("export", "no trial of layers exported for Hugging Face"),
+    "safetensors": ("export", "no export of indices to FlashInfer-Bench"),
+    "flashinfer-bench": ("export", "no trial of exported solutions"),
     "psycopg": ("postgres", "no archive on PostgreSQL"),
 }
 GUARANTEE_REMEDY = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,12 +88,14 @@ INPUTS = _options(
         "inputs",
         multiple=True,
         metavar="SPEC",
-        help='An input, e.g. "float32[64,1024]"; once per input, for file.py:Class tasks.',
+        help='An input, e.g. "float32[64,1024]", "(float32[8,64], float32[8,64])" or '
+        '"mask=bool[64]"; once per input, for tasks that are classes.',
     ),
     click.option(
         "--init",
-        metavar="JSON",
-        help="The constructor's arguments: a JSON list, or an object of keyword arguments.",
+        metavar="ARGUMENTS",
+        help="The constructor's arguments: a JSON list, an object of keyword arguments, or as in a "
+        'call, e.g. "transformers.LlamaConfig(hidden_size=256), layer_idx=0".',
     ),
 )
 MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode")
@@ -146,21 +147,6 @@ SUITE = _options(
 GPUS = click.option(
     "--gpus", metavar="N", help="With --device cuda: work on this many GPUs, or all. Default: 1."
 )
-
-
-def init_of(text: str | None) -> Any:
-    """The constructor's arguments that ``--init`` gives; None where it was left out."""
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(
-            "--init is not JSON", seen=f"{text} ({error})", do="write '[1024]'"
-        ) from None
-    if not isinstance(value, (list, dict)):
-        raise UsageError("--init is neither a list nor an object", seen=text, do="write '[1024]'")
-    return value
 
 
 def _numbers(given: tuple[str, ...]) -> tuple[int, ...]:

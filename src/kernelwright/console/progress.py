@@ -21,7 +21,7 @@ def search_line(progress: Progress, since_s: float) -> str:
     best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
     return (
         f"{one_line(progress.task, 40)} · {best} · {progress.n_done} judged · "
-        f"{_spent(progress)}{left_s:.0f} s left · {one_line(progress.doing, 80)}"
+        f"{_trials(progress)}{_spent(progress)}{left_s:.0f} s left · {one_line(progress.doing, 80)}"
     )
 
 
@@ -57,6 +57,13 @@ class ShowProgress:
             return Text("reading the task, starting the baselines")
         text = self._make_line(self._last, time.monotonic() - self._reported_s)
         return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _trials(progress: Progress) -> str:
+    """Return '120 trials, 5.2/s · ' if candidates were tried, else an empty text."""
+    if not progress.n_trials:
+        return ""
+    return f"{progress.n_trials} trials, {progress.trials_per_s:.1f}/s · "
 
 
 def _spent(progress: Progress) -> str:

@@ -1,4 +1,4 @@
-"""Call and Trial: what a model was asked and answered, and what became of it."""
+"""Call and PastCall: what a model was asked and answered, and what became of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Trial:
+class PastCall:
     """What came of one generator's call on some other task: enough for a bandit to learn from."""
 
     task_source: str

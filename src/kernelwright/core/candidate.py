@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kernelwright.core.call import Call, Trial
+from kernelwright.core.call import Call, PastCall
 from kernelwright.core.device import Device
 from kernelwright.core.digest import digest
 from kernelwright.core.evaluation import Evaluation
@@ -110,6 +110,6 @@ class Brief:
     """Calls whose ids are not below this one are of the present run."""
     elsewhere: tuple[tuple[Proposal, Evaluation], ...] = ()
     """The best of this task in each dialect on each device, by verdicts that do not count here:
-    of other machines, software or judges."""
-    trials: tuple[Trial, ...] = ()
+    of other machines, software or judges, or on what older emitters wrote."""
+    past_calls: tuple[PastCall, ...] = ()
     """What came of models' calls on other tasks."""

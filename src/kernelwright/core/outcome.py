@@ -262,6 +262,15 @@ class WarningCode(StrEnum):
         "reduced_precision",
         "A lower precision was asked for: the candidate may round to it, and the library does.",
     )
+    EVAL_MODE = (
+        "eval_mode",
+        "The reference is random in training mode only: all modules were judged in eval mode.",
+    )
+    TF32 = (
+        "tf32",
+        "It has errors as TF32 has, which the library's flags allow for convolutions here: a "
+        "comparison with float32 at 1e-4 may fail.",
+    )
     NOT_TIMED = "not_timed", "The candidate was not timed."
     BASELINE_NOT_MEASURED = "baseline_not_measured", "A library setting was not measured."
     DEVICE_BUSY = (

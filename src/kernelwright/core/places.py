@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ HEAD_BYTES = 4096
 """The beginning of a file, in which its mark is looked for."""
 MAX_CHARACTERS = 4_000_000
 """Of a task's or a candidate's file; the longest that a search writes have some ten thousand."""
+SITES = ("site-packages", "dist-packages")
+"""Names of the folders whose packages every process can import."""
 
 
 def as_text(path: Path | str) -> str:
@@ -94,7 +97,27 @@ def written_whole(path: Path | str) -> Iterator[Path]:
 
 
 def holds_installed_packages(folder: str) -> bool:
-    """Whether pip installed packages there, as with ``--target``. The working folder never counts:
-    what else lies in it is the user's own."""
-    path = Path(folder)
-    return path.absolute() != Path.cwd() and any(path.glob("*.dist-info"))
+    """Whether packages are installed there: by pip, as with ``--target``, or as what a ``.pth``
+    file or an editable installation names. The working folder never counts: what else lies in it
+    is the user's own."""
+    path = Path(folder).absolute()
+    is_installed = any(path.glob("*.dist-info")) or str(path) in installed_by_name()
+    return path != Path.cwd() and is_installed
+
+
+def installed_by_name() -> frozenset[str]:
+    """The folders that path files (``*.pth``) and finders of editable installations name, from
+    which every process of this Python imports."""
+    found: set[Path] = set()
+    for entry in filter(lambda entry: entry.endswith(SITES), sys.path):
+        for file in Path(entry).glob("*.pth"):
+            lines = file.read_text(errors="replace").splitlines()
+            named = {os.path.abspath(os.path.join(entry, line)) for line in lines if line.strip()}
+            found.update(map(Path, named.intersection(sys.path)))
+    for name, module in list(sys.modules.items()):
+        if name.startswith("__editable___"):  # setuptools' finder of packages in a project's folder
+            places = getattr(module, "MAPPING", {}).values()
+            found.update(
+                Path(place) if Path(place).is_dir() else Path(place).parent for place in places
+            )
+    return frozenset(str(path.absolute()) for path in found if path.is_dir())

@@ -139,10 +139,21 @@ class Settings:
     precision: str = with_option(
         "",
         Option(
-            "Let kernels and the library round to it.", default="as the task", choices=PRECISIONS
+            "Let kernels and the library round to it; fp32 forbids TF32 as well.",
+            default="as the task",
+            choices=PRECISIONS,
         ),
     )
-    """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; '': as the task."""
+    """'tf32', 'bf16' or 'fp16': what candidates and baselines may round to; 'fp32': they round to
+    none of these, although the library's flags may allow TF32; '': as the task."""
+    backward: bool = with_option(
+        False,
+        Option(
+            "Make training steps faster: forward and backward together, judged on gradients too.",
+            default="no",
+        ),
+    )
+    """True: the task is a training step, whose results are the module's and all gradients."""
     mode: str = with_option(
         "",
         Option(

@@ -10,8 +10,11 @@ from functools import cached_property
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import UsageError, nearest
 
-PRECISIONS = ("tf32", "bf16", "fp16")
-"""What products of a float32 task may be rounded to on the way, where the user asks for it."""
+FULL_PRECISION = "fp32"
+PRECISIONS = (FULL_PRECISION, "tf32", "bf16", "fp16")
+"""What products of a float32 task may be rounded to on the way, where the user asks for it. Full
+precision forbids even TF32, which the library takes for convolutions by default."""
+_STEP_OF = re.compile(r"^STEP_OF = \"(\w+)\"$", re.M)
 MODES = ("eval", "train")
 """The modes of a module; without one asked for, it is in the mode that its constructor leaves."""
 _PRECISION = re.compile(rf"^PRECISION\s*=\s*[\"']({'|'.join(PRECISIONS)})[\"']", re.M)
@@ -45,12 +48,23 @@ class Task:
 
     @cached_property
     def precision(self) -> str:
-        """The reduced precision that the text allows, or ''."""
+        """The precision that the text asks for, or ''."""
         found = _PRECISION.search(self.source)
         return found[1] if found else ""
 
+    @cached_property
+    def step_of(self) -> str:
+        """The class whose training step this task is, or '' for any other task."""
+        found = _STEP_OF.search(self.source)
+        return found[1] if found else ""
+
+    @property
+    def model(self) -> str:
+        """The class that a user builds and calls: ``entry``, or what it is a training step of."""
+        return self.step_of or self.entry
+
     def in_precision(self, asked: str) -> Task:
-        """The task that allows the precision asked for; '' asks for nothing.
+        """The task in the precision asked for; '' asks for nothing.
 
         It is another task, with another digest: verdicts under one precision say nothing about
         the other, and whoever proposes for it reads in its text what is allowed.
@@ -66,7 +80,10 @@ class Task:
                 seen=f"its text says PRECISION = {self.precision!r}" if self.precision else asked,
                 do="leave it out" if self.precision else nearest(asked, PRECISIONS),
             )
-        line = f'PRECISION = "{asked}"  # the forward may round to it; inputs and results stay'
+        what = "the forward may round to it; inputs and results stay"
+        if asked == FULL_PRECISION:
+            what = "products and convolutions may not round to TF32"
+        line = f'PRECISION = "{asked}"  # {what}'
         return replace(self, source=f"{self.source.rstrip()}\n\n\n{line}\n")
 
     @cached_property

@@ -5,22 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-JUDGE_VERSION = 36
+JUDGE_VERSION = 37
 """Changes when the same candidate may get another verdict."""
 _PUBLIC = {
     "Judge": "judge",
     "SharedForkServer": "sandbox.fork_server",
     "SharedForkServerProcess": "sandbox.fork_server",
-    "library_candidate": "baselines.library_candidate",
 }
 
-__all__ = [
-    "JUDGE_VERSION",
-    "Judge",
-    "SharedForkServer",
-    "SharedForkServerProcess",
-    "library_candidate",
-]
+__all__ = ["JUDGE_VERSION", "Judge", "SharedForkServer", "SharedForkServerProcess"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
+
+import torch
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
@@ -19,17 +22,14 @@ from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns
-from kernelwright.judge.baselines.starting import SettingStarter
-from kernelwright.judge.building import SubmissionBuilder
 from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
-from kernelwright.judge.sandbox.fork_server import MEMORY_SHARE, SharedForkServer
-from kernelwright.judge.sandbox.runner import Runner
-from kernelwright.judge.scheduling import batches
+from kernelwright.judge.sandbox.fork_server import SharedForkServer
+from kernelwright.judge.sandbox.isolation import MEMORY_SHARE
 from kernelwright.judge.scheduling.build_queue import BuildQueue
 from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.judge.scheduling.memory import (
@@ -39,14 +39,20 @@ from kernelwright.judge.scheduling.memory import (
     wait_for_memory,
     with_enough_memory,
 )
-from kernelwright.judge.submission import Submission
+from kernelwright.judge.submission import Submission, SubmissionBuilder
+from kernelwright.judge.timing.cores import use_threads
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
 TIME_BUDGET_S, TIME_SHARE = 0.75, 0.05
 """The time for a candidate's rounds, and the share of a search's budget that they may take; with a
 build of one second it keeps a verdict near two seconds."""
 MOST_AGAIN = 2
-"""How often a candidate is judged by itself after the first time."""
+"""The number of times that a candidate is judged by itself after the first time."""
+MUST_BEAT = 0.97
+"""The fastest of a later batch is judged only if it takes less than this share of the best time
+until then: times of few rounds are off by some percent."""
+STRONGEST = "strongest"
+"""The name of the strongest setting among a batch's numbers."""
 FEWEST_FITTING, ROOM_SHARE = 2, 0.02
 """Candidates that fit into memory together: this many always, and one more for each time that the
 task's tensors fit into this share of the device's memory. On an H200 three of 1.6 GB and two of
@@ -85,33 +91,23 @@ class Judge:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Judge:
-        backend, device_lock = self.machine.backend, self.machine.device_lock
+        machine, backend = self.machine, self.machine.backend
         try:
-            environment.use_threads(self.machine.threads)
-            self.machine.factory.start()
+            self._stack.callback(use_threads, torch.get_num_threads())
+            use_threads(machine.threads)
+            machine.factory.start()
             if backend.most_judges is not None:
                 wanted, n_slots = slots_needed(self.task, backend, for_library=self._for_library)
-                self._stack.enter_context(device_lock.memory_slots(wanted, n_slots=n_slots))
+                slots = machine.device_lock.memory_slots(wanted, n_slots=n_slots)
+                self._stack.enter_context(slots)
             with_enough_memory(self._open_oracle, backend, self.task)
             self.stopwatch = Stopwatch(backend, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
-            starter = SettingStarter(
-                self.task,
-                self.oracle,
-                backend,
-                factory=self.machine.factory,
-                device_lock=device_lock,
-            )
             self._baselines = BaselineRuns(
-                starter,
-                self.oracle,
-                backend,
-                stopwatch=self.stopwatch,
-                device_lock=device_lock,
-                one_by_one=self._for_library,
+                self.task, self.oracle, machine, self.stopwatch, one_by_one=self._for_library
             )
             self._stack.callback(self._baselines.close)
             self._pipeline = Pipeline(
-                self.oracle, self._baselines, self.machine, self.stopwatch, self.settings
+                self.oracle, self._baselines, machine, self.stopwatch, self.settings
             )
             self._stack.callback(self._pipeline.close)
         except BaseException:
@@ -131,7 +127,7 @@ class Judge:
 
     @property
     def threads(self) -> int:
-        """How many threads a call may use."""
+        """The number of threads a call may use."""
         return self.machine.threads
 
     @property
@@ -226,10 +222,7 @@ class Judge:
         longest_s = min(TIME_BUDGET_S, TIME_SHARE * self.settings.budget_s)
         max_time_s = longest_s if first_look else TIME_BUDGET_S
         most_starting = min(MOST_STARTING, self._n_fitting - 1)
-
-        def submit(candidate: Candidate) -> Submission:
-            return self._submit(candidate, timed=timed, is_sure=is_sure)
-
+        submit = functools.partial(self._submit, timed=timed, is_sure=is_sure)
         timed_ones: deque[Submission] = deque()
         with self._queue(candidates, submit, length=length, n_together=length + 1) as queue:
             try:
@@ -253,39 +246,63 @@ class Judge:
         """For every ``batch_size`` candidates the verdict on the fastest that is right, and on
         those that do not run; None for each of the others, in order.
 
-        A batch's times only choose: the verdict's own are measured afterwards, so that it is not
-        the best of several. Nobody finds out of what kind a loser is.
+        Judges of one device wait for each other to measure. A batch measures several candidates
+        within one such wait. Its times only choose: the verdict's own are measured afterwards, so
+        that it is not the best of several. Nobody finds out of what kind a loser is.
 
         Units, Raises:
             As for ``evaluate_all``.
         """
-
-        def timed(runners: Mapping[str, Runner]) -> dict[str, float]:
-            return self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
-
-        def rank(batch: Sequence[Submission]) -> dict[int, float]:
-            try:
-                self._baselines.wait()
-                with self.device_lock.exclusive(), memory_apart():
-                    return batches.rank(batch, self._baselines.fastest, timed)
-            except (DeviceError, RunnerFailed, MemoryError):
-                return {}  # then each is judged, and by itself if that is needed
-
-        def judge(submission: Submission) -> Evaluation:
-            return self._conclude(submission, max_time_s, is_first=True)
-
-        def judge_again(candidate: Candidate) -> Evaluation:
-            return self._judge_again(candidate, max_time_s=max_time_s)
-
-        size = self.batch_size
+        best, size = math.inf, self.batch_size
         with self._queue(candidates, self._submit, length=size, n_together=size) as queue:
-            yield from batches.judge_fastest(
-                queue.batches(), rank=rank, judge=judge, judge_again=judge_again
-            )
+            for batch in queue.batches():
+                found: dict[int, Evaluation] = {}
+                try:
+                    shares = self._rank(batch)
+                    for index in set(range(len(batch))) - set(shares):
+                        found[index] = self._conclude(batch[index], max_time_s, is_first=True)
+                    for index in sorted(shares, key=shares.__getitem__):
+                        if shares[index] > MUST_BEAT * best:
+                            break
+                        verdict = self._conclude(batch[index], max_time_s, is_first=True)
+                        found[index] = verdict
+                        if verdict.passed:
+                            speedup = verdict.speedup  # measured anew, so that luck decides nothing
+                            best = min(best, 1 / speedup.median if speedup else shares[index])
+                            break
+                finally:
+                    for submission in batch:
+                        submission.close()
+                for index, verdict in found.items():
+                    if lacked_memory(verdict):
+                        candidate = batch[index].candidate
+                        found[index] = self._judge_again(candidate, max_time_s=max_time_s)
+                yield [found.get(index) for index in range(len(batch))]
+
+    def _rank(self, batch: Sequence[Submission]) -> dict[int, float]:
+        """The time of each candidate that runs, as a share of the strongest setting's, by its index
+        in the batch. A candidate that cannot be measured keeps its error. Empty if the machine
+        fails: then each is judged by itself."""
+        indices = {str(n): n for n, submission in enumerate(batch) if submission.error is None}
+        with contextlib.suppress(DeviceError, RunnerFailed, MemoryError):
+            self._baselines.wait()
+            with self.device_lock.exclusive(), memory_apart():
+                while indices:
+                    runners = {name: batch[index].built for name, index in indices.items()}
+                    runners[STRONGEST] = self._baselines.fastest()
+                    try:
+                        times = self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
+                    except RunnerFailed as failed:
+                        if failed.name == STRONGEST:
+                            raise
+                        batch[indices.pop(failed.name)].error = failed.refused
+                    else:
+                        return {n: times[name] / times[STRONGEST] for name, n in indices.items()}
+        return {}
 
     @functools.cached_property
     def batch_size(self) -> int:
-        """How many candidates a search builds together; fewer of large tasks, for want of
+        """The number of candidates that a search builds together; fewer of large tasks, for want of
         memory."""
         most = self.machine.backend.batch_size
         if most == 1 or self._baselines.is_crowded:
@@ -294,7 +311,7 @@ class Judge:
 
     @functools.cached_property
     def _n_fitting(self) -> int:
-        """How many candidates fit into memory at a time beside the library settings."""
+        """The number of candidates that fit into memory at a time beside the library settings."""
         most = ROOM_SHARE * self.machine.backend.memory_bytes() / largest_bytes(self.task)
         return FEWEST_FITTING + int(most)
 
@@ -322,11 +339,7 @@ class Judge:
         n_together: int,
     ) -> contextlib.closing[BuildQueue]:
         """The queue of these candidates' builds, of which ``n_together`` share the memory."""
-        share = MEMORY_SHARE / n_together
-
-        def build(submission: Submission) -> None:
-            self._builder.build(submission, memory_share=share)
-
+        build = functools.partial(self._builder.build, memory_share=MEMORY_SHARE / n_together)
         return contextlib.closing(BuildQueue(candidates, submit, build, length=length))
 
     def _submit(

@@ -1,4 +1,4 @@
-"""Where candidates are judged: a device with its lock, and the processes that use it."""
+"""A device with its lock and the processes that use it: candidates are judged there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Machine:
     device_lock: DeviceLock
     factory: RunnerFactory
     threads: int
-    """How many threads a child's call may use."""
+    """The number of threads a child's call may use."""
 
     @classmethod
     def of(

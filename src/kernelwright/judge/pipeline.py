@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
@@ -20,11 +20,11 @@ from kernelwright.core.outcome import Reason, ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.compile_shader import EMULATED
 from kernelwright.judge.baselines.runs import BaselineRuns
+from kernelwright.judge.checks import derive_seed
 from kernelwright.judge.devices.roofline import DOES_LESS, Arithmetic
 from kernelwright.judge.kinds import kinds, profiling
 from kernelwright.judge.kinds.sampling import StackSampler
 from kernelwright.judge.machine import Machine
-from kernelwright.judge.perturb.seeds import derive_seed
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.round_checks import FreshInputs, RoundChecks, sample_more
@@ -43,8 +43,8 @@ CALL_LIMIT_S = 10.0
 SLOWEST = 50.0
 """A call may take this many times the reference's time, and CALL_LIMIT_S at least."""
 MOST_DISTURBED, DISTURBED_S = 2, 1.0
-"""How often a candidate is timed again because somebody else used the device, and how much later
-(seconds)."""
+"""A candidate is timed again so often because somebody else used the device, after so many
+seconds."""
 MOST_STARTING = 2
 """Profilers that start side by side: two seconds each on an H200, where the next candidate is
 checked and timed in one."""
@@ -80,26 +80,23 @@ class Pipeline:
         """End the threads in which profilers start."""
         self._profilers.shutdown()
 
-    def examine(self, prepared: Submission, max_time_s: float, *, is_first: bool = False) -> None:
-        """Check and time a prepared candidate; a failure is its verdict.
+    def examine(self, submission: Submission, max_time_s: float, *, is_first: bool = False) -> None:
+        """Check and time a built candidate; a failure is its verdict.
 
         ``is_first``: a winner is to be measured again. So a loser is not classified, and a winner
         on a CPU is looked at after the rounds, not among them.
         """
-        with self._attempt(prepared):
-            if prepared.error is not None:
-                raise prepared.error
-            self._check_and_time(prepared, max_time_s, is_first=is_first)
+        with self._attempt(submission):
+            self._check_and_time(submission, max_time_s, is_first=is_first)
 
-    def finish(self, prepared: Submission) -> Evaluation:
+    def finish(self, submission: Submission) -> Evaluation:
         """Classify an examined candidate, and end it."""
-        if prepared.found is None:
-            with self._attempt(prepared):
-                self._classify(prepared)
-        if prepared.found is None:
-            prepared.found = prepared.verdict.conclude()
-        prepared.close()
-        return prepared.found
+        if submission.found is None and submission.evidence is not None:
+            with self._attempt(submission):
+                self._classify(submission, submission.evidence)
+        found = submission.found = submission.found or submission.verdict.conclude()
+        submission.close()
+        return found
 
     def finished(self, waiting: deque[Submission], n_starting: int = 0) -> Iterator[Evaluation]:
         """The verdicts on examined candidates, in their order.
@@ -108,42 +105,40 @@ class Pipeline:
         after them.
         """
         while waiting:
-            n_left = sum(prepared.is_starting for prepared in waiting)
+            n_left = sum(submission.is_starting for submission in waiting)
             if waiting[0].is_starting and n_left <= n_starting:
                 return
             yield self.finish(waiting.popleft())
 
     @contextlib.contextmanager
-    def _attempt(self, prepared: Submission) -> Iterator[None]:
+    def _attempt(self, submission: Submission) -> Iterator[None]:
         """A part of an examination; a failure in it is the verdict, and ends the candidate."""
-        verdict = prepared.verdict
         try:
             with memory_apart():
                 yield
             return
         except Refused as refused:
-            refused = blamed_on_memory(self._machine.backend, self._oracle.task, refused)
-            prepared.found = verdict.conclude(refused.reason)
+            reason = blamed_on_memory(self._machine.backend, self._oracle.task, refused).reason
         except (DeviceError, MemoryError) as error:
-            if held := held_bytes(self._machine.backend, prepared.close):
-                prepared.found = verdict.conclude(too_much(held).reason)
+            if held := held_bytes(self._machine.backend, submission.close):
+                reason = too_much(held).reason
             else:
                 self._baselines.excuse()
                 is_memory = isinstance(error, MemoryError)
                 code = ReasonCode.JUDGE_OUT_OF_MEMORY if is_memory else ReasonCode.DEVICE_FAILED
-                why = str(error) or type(error).__name__
-                prepared.found = verdict.conclude(Reason(code, why))
+                reason = Reason(code, str(error) or type(error).__name__)
         except KernelwrightError:  # about the task
-            prepared.close()
+            submission.close()
             raise
         except Exception as error:  # a fault of the judge's own costs one candidate, not the run
             self._show(error)
             why = f"the judge failed on it: {type(error).__name__}: {error}"
-            prepared.found = verdict.conclude(Reason(ReasonCode.JUDGE_FAILED, why))
+            reason = Reason(ReasonCode.JUDGE_FAILED, why)
         except BaseException:
-            prepared.close()
+            submission.close()
             raise
-        prepared.close()
+        submission.found = submission.verdict.conclude(reason)
+        submission.close()
 
     def _show(self, error: Exception) -> None:
         """Print the traceback, once for each place that fails: the verdict has no room for it, and
@@ -154,69 +149,67 @@ class Pipeline:
             sys.stderr.write("the judge failed on a candidate; please report this:\n")
             traceback.print_exception(error)
 
-    def _check_and_time(self, prepared: Submission, max_time_s: float, *, is_first: bool) -> None:
-        verdict, runner = prepared.verdict, prepared.runner
-        self._stopwatch.prioritise(runner)
+    def _check_and_time(self, submission: Submission, max_time_s: float, *, is_first: bool) -> None:
+        verdict, runner = submission.verdict, submission.built
         verification = Verification(self._oracle, runner, derive_seed(verdict.seed, "verify"))
+        self._check(verdict, verification)
+        if not submission.is_timed:
+            if EMULATED in submission.environment:
+                verdict.kinds = kinds.of_emulated(runner, self._oracle)
+            return
+        seed = derive_seed(verdict.seed, "looks")
+        sampler = StackSampler(seed) if runner.is_read else None
+        timed_sampler = None if is_first else sampler
+        timing = self._time(verdict, verification, timed_sampler, max_time_s)
+        verdict.timing, verdict.numerics = timing, verification.tally.numerics()
+        said = verification.tally.warnings
+        verdict.warnings += [one for one in said if one not in verdict.warnings]
+        if is_first and not timing.speedups[timing.strongest].is_win:
+            return
+        later = is_first and sampler is not None
+        submission.evidence = KindEvidence(timing, sampler, samples_later=later)
+        if sampler is None:
+            submission.evidence.profiler = self._profilers.submit(self._start_profiler, runner)
+
+    def _check(self, verdict: EvaluationBuilder, verification: Verification) -> None:
+        """Run the checks of the registry."""
+        self._stopwatch.prioritise(verification.runner)
+        self._stopwatch.limit_s = self._call_limit_s()
+        lock, is_crowded = self._machine.device_lock, self._baselines.is_crowded
         start_s = time.monotonic()
         try:
-            self._stopwatch.limit_s = self._call_limit_s()
-            self._plan.run(
-                verification,
-                self._stopwatch,
-                self._machine.device_lock,
-                is_crowded=self._baselines.is_crowded,
-            )
+            self._plan.run(verification, self._stopwatch, lock, is_crowded=is_crowded)
         finally:
             verdict.check_s = time.monotonic() - start_s
             verdict.warnings += verification.tally.warnings
             verdict.numerics = verification.tally.numerics()
-        if not prepared.is_timed:
-            if EMULATED in prepared.environment:
-                verdict.kinds = kinds.of_emulated(runner, self._oracle)
-            return
-        seed = derive_seed(verdict.seed, "looks")
-        sampler = StackSampler(seed, runner.child.mapped) if runner.is_read else None
-        timed_sampler = None if is_first else sampler
-        verdict.timing = self._time(verdict, verification, timed_sampler, max_time_s)
-        verdict.numerics = verification.tally.numerics()
-        verdict.warnings += [w for w in verification.tally.warnings if w not in verdict.warnings]
-        if is_first and not verdict.timing.speedups[verdict.timing.strongest].is_win:
-            return
-        later = is_first and sampler is not None
-        prepared.evidence = KindEvidence(sampler, samples_later=later)
-        if not runner.is_read:
-            prepared.evidence.profiler = self._profilers.submit(self._start_profiler, runner)
 
-    def _classify(self, prepared: Submission) -> None:
-        """Find out of what kind a timed candidate is, where somebody wants to know.
+    def _classify(self, submission: Submission, evidence: KindEvidence) -> None:
+        """Find out of what kind a timed candidate is.
 
         Raises:
             Refused: it is too fast to be true.
         """
-        verdict, runner, evidence = prepared.verdict, prepared.runner, prepared.evidence
-        if evidence is None:
-            return
-        timed_ns = verdict.timing.median_ns(CANDIDATE)
-        library_ns = verdict.timing.median_ns(verdict.timing.strongest)
-        is_win = verdict.timing.speedups[verdict.timing.strongest].is_win
+        verdict, runner, timing = submission.verdict, submission.built, evidence.timing
+        timed_ns, library_ns = timing.median_ns(CANDIDATE), timing.median_ns(timing.strongest)
+        is_win = timing.speedups[timing.strongest].is_win
         evidence.wait()
         with self._machine.device_lock.exclusive():
-            if evidence.samples_later:
-                samples_ns = verdict.timing.samples_ns[CANDIDATE]
+            if evidence.sampler is not None and evidence.samples_later:
                 fresh = FreshInputs(self._oracle, verdict.seed)
+                samples_ns = [ns for ns in timing.samples_ns[CANDIDATE] if ns is not None]
                 sample_more(self._stopwatch, runner, fresh, evidence.sampler, samples_ns)
             if is_win:
                 overhead_ns = self._stopwatch.overhead_ns
                 self._limits.refuse_unread(timed_ns, library_ns=library_ns, overhead_ns=overhead_ns)
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
             if does_less:
-                verdict.warnings.append(Warned(WarningCode.DOES_LESS, DOES_LESS))
+                verdict.warn(WarningCode.DOES_LESS, DOES_LESS)
             verdict.kinds = kinds.of(
                 runner,
                 self._oracle,
                 evidence.sampler,
-                source=prepared.candidate.source,
+                source=submission.candidate.source,
                 timed_ns=timed_ns,
                 does_less=does_less,
             )
@@ -261,41 +254,33 @@ class Pipeline:
         sampler: StackSampler | None,
         max_time_s: float,
     ) -> Timing:
-        self._baselines.start_again()
-        self._baselines.measure()
-        self._baselines.require_all()
-        self._stopwatch.limit_s = self._call_limit_s()
-        for name, reason in self._baselines.dropped.items():
-            told = f"library setting {name} was not measured: {reason[:200]}"
-            warned = Warned(WarningCode.BASELINE_NOT_MEASURED, told)
+        """Time the candidate beside the library settings, and check what is timed."""
+        baselines, stopwatch = self._baselines, self._stopwatch
+        baselines.start_again()
+        baselines.measure()
+        baselines.require_all()
+        stopwatch.limit_s = self._call_limit_s()
+        for name, why in baselines.dropped.items():
+            said = f"library setting {name} was not measured: {why[:200]}"
+            warned = Warned(WarningCode.BASELINE_NOT_MEASURED, said)
             verdict.warnings += [warned] if warned not in verdict.warnings else []
-        kept = self._baselines.kept()
+        kept, fresh = baselines.kept(), FreshInputs(self._oracle, verdict.seed)
+        checks = RoundChecks(stopwatch, verification, self._plan.draws, fresh, sampler)
         with self._machine.device_lock.exclusive():
             pids = self._machine.factory.pids()
             start_s, watch = time.monotonic(), ConditionsWatch(self._machine.backend, pids)
             try:
-                with self._stopwatch.gathered([verification.runner, *kept.values()]):
-                    self._baselines.settle_in()
-                    return self._compare(verdict, verification, kept, sampler, max_time_s)
+                with stopwatch.gathered([verification.runner, *kept.values()]):
+                    baselines.settle_in()
+                    pair = baselines.strongest, baselines.compared
+                    contest = Contest(verification.runner, kept, *pair)
+                    timing = compare(
+                        stopwatch, contest, checks, seed=verdict.seed, budget_s=max_time_s
+                    )
+                    overhead_ns = stopwatch.overhead_ns
+                    self._limits.refuse_unwritten(checks.claims, timing, overhead_ns=overhead_ns)
+                    return timing
             finally:
                 verdict.time_s = time.monotonic() - start_s
                 verdict.conditions = watch.end()
                 verdict.warnings += complaints(verdict.conditions)
-
-    def _compare(
-        self,
-        verdict: EvaluationBuilder,
-        verification: Verification,
-        kept: Mapping[str, Runner],
-        sampler: StackSampler | None,
-        max_time_s: float,
-    ) -> Timing:
-        """Time the candidate beside these library settings, and check what is timed."""
-        fresh = FreshInputs(self._oracle, verdict.seed)
-        checks = RoundChecks(self._stopwatch, verification, self._plan.draws, fresh, sampler)
-        baselines = self._baselines
-        contest = Contest(verification.runner, kept, baselines.strongest, baselines.compared)
-        timing = compare(self._stopwatch, contest, checks, seed=verdict.seed, budget_s=max_time_s)
-        overhead_ns = self._stopwatch.overhead_ns
-        self._limits.refuse_unwritten(checks.claims, timing, overhead_ns=overhead_ns)
-        return timing

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from kernelwright.core.outcome import Warned
-from kernelwright.judge.compare.growth import Terms
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.perturb.fixed import Fixed
 from kernelwright.judge.sandbox.entries import Path
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a call returns, and whose memory that is.
+    """The results of a call, and the owner of their memory.
 
     Lists of booleans go with the outputs, those of ``changed`` with the tensors of the arguments.
     """
@@ -27,17 +26,17 @@ class Results:
     example: list[torch.Tensor]
     """The outputs' shapes and dtypes, without memory."""
     nesting: str
-    """How outputs are nested, in the form of ``loaders.plain.nesting``."""
+    """The nesting of outputs, in the form of ``loaders.plain.nesting``."""
     entries: tuple[Path, ...]
-    """Where the reference puts results into lists that it is given."""
+    """The places in lists it is given at which the reference puts results."""
     changed: list[bool]
-    """Whether the reference writes to the tensor: it is then a result as well."""
+    """True if the reference writes to the tensor: it is then a result as well."""
     returned: list[bool]
-    """Whether the output lies in the memory of an argument."""
+    """True if the output lies in the memory of an argument."""
     ours: list[bool]
-    """Whether it lies in memory that the judge overwrites: an argument's or a weight's."""
+    """True if it lies in memory that the judge overwrites: an argument's or a weight's."""
     lent: list[bool]
-    """Whether it is the same memory in every call."""
+    """True if it is the same memory in every call."""
     overlapping: frozenset[tuple[int, int]]
     """Pairs of outputs that share memory, by their numbers."""
 
@@ -47,19 +46,20 @@ class Work:
     """The arithmetic of one call."""
 
     flops: int
-    terms: Terms
+    terms: list[float]
+    """The number of terms that each output's numbers may be sums of."""
     moved_bytes: int
     """Bytes of all inputs and outputs."""
     convolves: bool
     factorises: bool
-    """Whether it takes a matrix apart: singular ones then have no answer."""
+    """True if it takes a matrix apart: singular ones then have no answer."""
     writes_weights: bool
-    """Whether it writes to its own weights, so that each call needs a copy of the module."""
+    """True if it writes to its own weights, so that each call needs a copy of the module."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the task's own inputs are like."""
+    """Properties of the task's own inputs."""
 
     fixed: Fixed
     """Tensors that are the same in every draw, and how the judge varies them."""
@@ -72,9 +72,8 @@ class Inputs:
     is_symmetric: bool
     has_integers: bool
     has_numbers: bool
-    """Whether there are Python floats among them."""
+    """True if there are Python floats among them."""
     can_skew: bool
-    can_cluster: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,29 +84,34 @@ class Shapes:
     number: int
     """Its place in what ``get_other_inputs`` returns."""
     example: list[torch.Tensor]
-    terms: Terms
+    terms: list[float]
 
 
 @dataclass(frozen=True)
 class TaskProfile:
-    """What the reference does."""
+    """The behaviour of the reference."""
 
     results: Results
     work: Work
     inputs: Inputs
     asks_for_specials: bool
-    """Whether it asks for NaN or infinities: what it does with them is part of the task then."""
+    """True if it asks for NaN or infinities: what it does with them is part of the task then."""
     asks_for_zeros: bool
-    """Whether it compares inputs with zero, likewise."""
+    """True if it compares inputs with zero, likewise."""
     precision: str
     """A reduced precision that was asked for, or empty."""
     may_round_to_tf32: bool
-    """Whether the library may round the reference's convolutions to TF32 on this device."""
+    """True if the library may round the reference's convolutions to TF32 on this device."""
     weight_sets: frozenset[str] = frozenset()
     """The sets of weights besides the usual one, by the names of ``perturb.weight_sets``."""
     shapes: Mapping[str, Shapes] = field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
-    """What makes a win on this task worth less."""
+    """What a user should know of every verdict on this task."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a win on this task proves less than one on others."""
+        return any(one.code is not WarningCode.EVAL_MODE for one in self.warnings)
 
     @property
     def has_weights(self) -> bool:
@@ -115,5 +119,5 @@ class TaskProfile:
 
     @property
     def is_coarse(self) -> bool:
-        """Whether errors as large as float16's are allowed, so that only its range shows it."""
+        """True if errors as large as float16's are allowed, so that only its range shows it."""
         return self.may_round_to_tf32 or self.precision in ("tf32", "bf16")

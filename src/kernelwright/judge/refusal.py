@@ -1,4 +1,4 @@
-"""How a judgement ends early, inside the judge: with a code and what was seen."""
+"""The early end of a judgement, inside the judge, with a code and what was seen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Refused(Exception):
 
     @property
     def says_no_memory(self) -> bool:
-        """Whether its words tell of lacking device memory. A candidate chooses its words: ask this
+        """True if its words tell of lacking device memory. A candidate chooses its words: ask this
         only about processes in which no candidate runs."""
         return says_no_memory(self.detail)
 
@@ -56,16 +56,16 @@ FAILURES = (
     AssertionError,
     AttributeError,
 )
-"""What a task's own code may raise on inputs that it was not made for; want of memory on a CPU
-(MemoryError) and what the judge says of a task are none of them. On a GPU see ``memory_apart``."""
+"""Exceptions that a task's own code may raise on inputs that it was not made for. MemoryError and
+the judge's own errors are none of them; for want of memory on a GPU see ``memory_apart``."""
 NO_MEMORY = (
     "out of memory",
     "alloc_failed",
     "cublas_status_not_initialized",
     "busy or unavailable",
 )
-"""What CUDA and its libraries say that find no memory: for a handle, a kernel's code, or a context
-(on an H200 whose memory another process held)."""
+"""Words of CUDA and its libraries when they find no memory for a handle, a kernel's code, or a
+context (on an H200 whose memory another process held)."""
 
 
 @contextlib.contextmanager
@@ -81,7 +81,7 @@ def memory_apart() -> Iterator[None]:
 
 
 def says_no_memory(text: str) -> bool:
-    """Whether an error's text tells of lacking memory: torch and CUDA say it by no one type.
+    """True if an error's text tells of lacking memory: torch and CUDA say it by no one type.
 
     Only for errors of the judge's own calls, and of processes in which no candidate runs.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import statistics
 import time
@@ -52,7 +53,7 @@ class RoundChecks:
         self._fresh, self._sampler = fresh, sampler
         self._samples_ns: list[int] = []
         self.claims: list[Claim] = []
-        """Where the outputs of the last timed call lie."""
+        """The places of the outputs of the last timed call."""
 
     def inputs(self, *purpose: Any) -> list[Any]:
         return self._fresh(*purpose)
@@ -64,7 +65,7 @@ class RoundChecks:
         if self._check.is_surprised():
             return lambda _: self._check.recheck(self._draws, self._stopwatch.surprise_call)
         if self._sampler is not None and self._sampler.is_due(rng):
-            return self._sample
+            return functools.partial(self._sample, self._sampler)
         return None
 
     def candidate_called(self, arguments: list[Any], call: Call) -> None:
@@ -85,9 +86,8 @@ class RoundChecks:
             sample_more(self._stopwatch, runner, self._fresh, self._sampler, samples_ns)
         self._check.finish()
 
-    def _sample(self, arguments: list[Any]) -> None:
-        runner, sampler = self._check.runner, self._sampler
-        sample(self._stopwatch, runner, arguments, sampler, self._samples_ns)
+    def _sample(self, sampler: StackSampler, arguments: list[Any]) -> None:
+        sample(self._stopwatch, self._check.runner, arguments, sampler, self._samples_ns)
 
 
 def sample(

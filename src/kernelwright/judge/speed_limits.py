@@ -7,7 +7,7 @@ as for integers or for numbers that lose a maximum, nothing is held against a ca
 
 from __future__ import annotations
 
-import time
+import functools
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.devices.roofline import MARGIN, peak_bytes_per_s, surely_ns
+from kernelwright.judge.devices.roofline import read_bytes_per_s, surely_ns, written_bytes_per_s
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
@@ -24,13 +24,9 @@ from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.layout import bytes_of, map_tensors
 from kernelwright.judge.sandbox.outputs import Claim
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.made_in import made_in
 from kernelwright.loaders.plain import flatten
+from kernelwright.loaders.thread_state import made_in_float64
 
-N_READS = 10
-SPAN = {"cpu": 0.25, "cuda": 4.0}
-"""How many times the last-level cache is read to measure its rate. On a GPU starting a kernel takes
-as long as reading a quarter of the cache."""
 NOTHING = 1e-9
 """A share of the result's scale. An input that changes the result by less, in float64, changes only
 the rounding of a zero."""
@@ -46,9 +42,18 @@ class SpeedLimits:
 
     def __init__(self, oracle: Oracle, backend: DeviceBackend) -> None:
         self._oracle, self._backend = oracle, backend
-        self._written_per_s: float | None = None
-        self._read_per_s: float | None = None
-        self._least_bytes: int | None = None
+
+    @functools.cached_property
+    def _written_per_s(self) -> float:
+        return written_bytes_per_s(self._backend)
+
+    @functools.cached_property
+    def _read_per_s(self) -> float:
+        return read_bytes_per_s(self._backend)
+
+    @functools.cached_property
+    def _least_bytes(self) -> int:
+        return least_bytes(self._oracle)
 
     def refuse_unwritten(self, claims: list[Claim], timing: Timing, *, overhead_ns: float) -> None:
         """Refuse times in which the outputs cannot have been written.
@@ -56,8 +61,6 @@ class SpeedLimits:
         Raises:
             Refused: they are too short.
         """
-        if self._written_per_s is None:
-            self._written_per_s = peak_bytes_per_s(self._backend)
         least_ns = written_bytes(claims, self._oracle.example) / self._written_per_s * 1e9
         library_ns = timing.median_ns(timing.strongest)
         self._refuse(
@@ -72,13 +75,9 @@ class SpeedLimits:
         Raises:
             Refused: it is too short.
         """
-        if self._read_per_s is None:
-            self._read_per_s = read_bytes_per_s(self._backend)
         whole = bytes_of(_numbers(self._oracle.first_arguments))
         if timed_ns >= self._read_ns(whole):
             return  # and no derivatives are needed
-        if self._least_bytes is None:
-            self._least_bytes = least_bytes(self._oracle)
         least_ns = surely_ns(self._read_ns(self._least_bytes), library_ns)
         self._refuse(timed_ns, least_ns, overhead_ns, "inputs")
 
@@ -105,29 +104,12 @@ def written_bytes(claims: list[Claim], like: list[torch.Tensor]) -> int:
     )
 
 
-def read_bytes_per_s(backend: DeviceBackend) -> float:
-    """An upper bound on how many bytes a second can be read; infinite where memory is short."""
-    n_bytes = int(backend.last_level_cache_bytes() * SPAN[backend.kind])
-    try:
-        buffer = torch.ones(n_bytes // 4, device=backend.name)
-    except torch.OutOfMemoryError:
-        return float("inf")
-    best_s = float("inf")
-    for _ in range(N_READS):
-        backend.settle()
-        start_s = time.perf_counter()
-        buffer.sum()
-        backend.settle()
-        best_s = min(best_s, time.perf_counter() - start_s)
-    return MARGIN * n_bytes / best_s
-
-
 def least_bytes(oracle: Oracle) -> int:
     """The size of the new numbers in the inputs that change the result; 0 if that is unknown."""
     arguments = oracle.first_arguments
     other = oracle.arguments(Draw(TASK, derive_seed(oracle.secret, "reading")))
     try:
-        with made_in(torch.float64):
+        with made_in_float64():
             slopes = _slopes(oracle, arguments)
     except (RuntimeError, TypeError, NotImplementedError):  # no derivative, or no memory for it
         return 0
@@ -171,5 +153,5 @@ def _numbers(arguments: list[Any]) -> list[torch.Tensor]:
 
 
 def _is_dense(t: torch.Tensor) -> bool:
-    """Whether every element has memory of its own."""
+    """True if every element has memory of its own."""
     return t.numel() * t.element_size() <= t.untyped_storage().nbytes()

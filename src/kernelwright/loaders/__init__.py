@@ -55,9 +55,10 @@ def load(
     """Make a task from ``target`` without allocating its inputs or running a module.
 
     ``target`` is the path of a KernelBench-format file, ``file.py:Class``,
-    ``package.module:Class``, an ``nn.Module`` (instance or class) or a function. ``inputs`` are
-    input specs (``"float32[64,1024]"``), tensors and scalars to imitate, or a callable that makes
-    them. ``init`` (a list or a mapping) and ``kwargs`` are the constructor's arguments.
+    ``package.module.Class``, an ``nn.Module`` (instance or class) or a function. ``inputs``, a list
+    or a mapping by name, are input specs (``"float32[64,1024]"``), tensors and scalars to imitate,
+    lists, tuples and dictionaries of these, or a callable that makes them all. ``init`` (a list, a
+    mapping, or the text of a call's arguments) and ``kwargs`` are the constructor's arguments.
 
     Raises:
         TaskError: no loader claims the target, or it cannot be made into a task.
@@ -69,7 +70,7 @@ def load(
     raise TaskError(
         f"no loader accepts {target!r}",
         seen=_seen(target),
-        do="give a KernelBench-format file.py, file.py:Class, package.module:Class, "
+        do="give a KernelBench-format file.py, file.py:Class, package.module.Class, "
         "or (from Python) an nn.Module or a function; for a KernelBench checkout: "
         "--suite kernelbench --path FOLDER",
     )

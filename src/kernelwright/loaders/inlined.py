@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import decode_source, resolve_name
 from pathlib import Path
 from types import ModuleType
@@ -45,7 +45,7 @@ class _OwnModules(_abc.MetaPathFinder, _abc.Loader):
 _sys.meta_path.append(_OwnModules())
 
 """
-FINDER = "_OwnModules"
+FINDER, _TABLE = "_OwnModules", "_OWN_MODULES"
 _FIRST, *_, _LAST, _ = PREAMBLE.splitlines(keepends=True)
 
 
@@ -83,6 +83,17 @@ def bundled(task: Task) -> Task:
     parts = lines(task.source)
     parts.insert(_n_first_lines(task.source), PREAMBLE.format(modules=modules))
     return dataclasses.replace(task, source="".join(parts))
+
+
+def bringing(modules: Mapping[str, tuple[bool, str]], *, of: str) -> str:
+    """Return a text that lets the text behind it import ``modules``: by name whether each is a
+    package, and its text. It does not touch what ``bundled`` has put in; ``of`` names them.
+    """
+    rows = "".join(f"    {name!r}: {modules[name]!r},\n" for name in sorted(modules))
+    text = PREAMBLE.format(modules=rows).removeprefix(_FIRST)
+    for name in (_TABLE, FINDER):
+        text = text.replace(name, f"{name}_of_{of}")
+    return text
 
 
 def brought_along(source: str) -> str:

@@ -5,12 +5,17 @@ float32[8,8]~uniform      uniform in [0, 1)
 int64[64]<1000            integers in [0, 1000)
 bool[64]                  even odds
 3    0.5    true    none  the value itself
+"gelu"    torch.float32   a text, a dtype
+(SPEC, SPEC)  [SPEC]      a tuple, a list
+{cos: SPEC, sin: SPEC}    a dictionary
+name=SPEC                 an argument by name
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +28,13 @@ FLOATS = ("float32", "float16", "bfloat16", "float64")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 DTYPES = (*FLOATS, *INTEGERS, "bool")
 DISTRIBUTIONS = ("normal", "uniform")
-SYNTAX = "float32[64,1024], float32[8,8]~uniform, int64[64]<1000, bool[64], or a number"
+SYNTAX = (
+    "float32[64,1024], float32[8,8]~uniform, int64[64]<1000, bool[64], a number, "
+    "(SPEC, SPEC), or name=SPEC"
+)
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.S)
+_WORDS = {"none": "null", "true": "true", "false": "false"}
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _SPEC = re.compile(
     r"(?P<dtype>\w+)\[(?P<shape>[\d\s,]*)\](?:<(?P<bound>\d+))?(?:~(?P<distribution>\w+))?"
 )
@@ -72,8 +83,28 @@ class TensorSpec:
         return text if offset == 0.0 else f"{text} + {offset:.6g}"
 
 
+def by_name(inputs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of the forward that are given by position, and those by name.
+
+    ``inputs`` is a mapping, a list or a single argument; in a list, specs such as
+    ``mask=bool[64]`` are named.
+    """
+    if isinstance(inputs, Mapping):
+        return [], dict(inputs)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for value in inputs if isinstance(inputs, (list, tuple)) else [inputs]:
+        match = _NAMED.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            positional.append(value)
+        else:
+            named[match[1]] = match[2]
+    return positional, named
+
+
 def expression(value: Any) -> str:
-    """Return Python text for one argument: a spec, a tensor to imitate, or a plain value.
+    """Return Python text for one argument: a spec, a tensor to imitate, a plain value, or a list, a
+    tuple or a dictionary of these.
 
     Raises:
         TaskError: the spec is invalid, or the value cannot be written as text.
@@ -84,17 +115,31 @@ def expression(value: Any) -> str:
         return parse(value)
     if isinstance(value, torch.Tensor):
         return _tensor_expression(value)
-    if value is None or isinstance(value, (bool, int, float)):
+    if value is None or isinstance(value, (bool, int, float, torch.dtype)):
         return repr(value)
+    if type(value) in (list, tuple, dict):
+        parts = value.values() if isinstance(value, dict) else value
+        return _enclosed(type(value), list(map(expression, parts)), list(value))
     raise TaskError(
-        "an input is neither a tensor, a number nor a spec",
+        "an input is neither a tensor, a number, a spec, nor a list, tuple or dict of these",
         seen=f"{type(value).__name__}: {value!r}"[:200],
         do="give the inputs as a function that makes them: inputs=make_inputs",
     )
 
 
+def _enclosed(kind: type, parts: Sequence[str], keys: Sequence[Any]) -> str:
+    """Return the text of a container with these parts; ``keys`` are a dictionary's."""
+    if kind is dict:
+        items = ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts, strict=True))
+        return f"{{{items}}}"
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
 def _tensor_expression(tensor: torch.Tensor) -> str:
-    """Return text that draws a tensor; an expanded tensor is drawn unexpanded, then expanded."""
+    """Return text that draws a tensor; an expanded tensor is drawn unexpanded, then expanded. One
+    that requires gradients is drawn so: they are asked of it in a training step."""
     if str(tensor.layout) != "torch.strided":
         raise TaskError(
             "an input is not a dense tensor",
@@ -106,7 +151,8 @@ def _tensor_expression(tensor: torch.Tensor) -> str:
         if size > 1 and stride == 0:
             own = own.narrow(axis, 0, 1)
     text = imitate(own).expression()
-    return text if own is tensor else f"({text}).expand{shape}"
+    text = text if own is tensor else f"({text}).expand{shape}"
+    return f"({text}).requires_grad_()" if tensor.requires_grad else text
 
 
 def parse(text: str) -> str:
@@ -115,13 +161,18 @@ def parse(text: str) -> str:
     Raises:
         TaskError: the text is not a spec; the message names the nearest dtype.
     """
-    match = _SPEC.fullmatch(text.strip())
+    text = text.strip()
+    if text[:1] in _CLOSING and text[-1:] == _CLOSING[text[:1]]:
+        return _container(text)
+    if text.removeprefix("torch.") in DTYPES and text.startswith("torch."):
+        return text
+    match = _SPEC.fullmatch(text)
     if match is None:
         try:
-            value = json.loads({"none": "null"}.get(text.lower(), text.lower()))
+            value = json.loads(_WORDS.get(text.lower(), text))
         except json.JSONDecodeError:
             value = ()
-        if value is None or isinstance(value, (bool, int, float)):
+        if value is None or isinstance(value, (bool, int, float, str)):
             return repr(value)
         raise _bad_spec(text, f"write {SYNTAX}")
     dtype, distribution = match["dtype"], match["distribution"] or "normal"
@@ -140,6 +191,29 @@ def parse(text: str) -> str:
         raise _bad_spec(text, f"only integers take a bound: write {given}")
     high = float(match["bound"] or (0.5 if dtype == "bool" else 1.0))
     return TensorSpec(dtype, shape, distribution, high=high).expression()
+
+
+def _container(text: str) -> str:
+    kind = {"(": tuple, "[": list, "{": dict}[text[0]]
+    parts = list(_split(text))
+    keys = []
+    if kind is dict:
+        pairs = [part.partition(":") for part in parts]
+        keys, parts = [key.strip().strip("\"'") for key, _, _ in pairs], [p for _, _, p in pairs]
+    return _enclosed(kind, list(map(parse, parts)), keys)
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield the parts between the commas of a container; those inside of brackets do not count."""
+    depth, start = 0, 1
+    for place, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if (letter == "," and depth == 1) or (depth == 0 and place == len(text) - 1):
+            if part := text[start:place].strip():
+                yield part
+            start = place + 1
+    if depth or start != len(text):
+        raise _bad_spec(text, "close every bracket that is opened")
 
 
 def _bad_spec(text: str, do: str) -> TaskError:

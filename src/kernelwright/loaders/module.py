@@ -6,9 +6,11 @@ import dataclasses
 import importlib
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from kernelwright.core.digest import digest
@@ -16,22 +18,27 @@ from kernelwright.core.errors import TaskError, nearest
 from kernelwright.core.places import holds_installed_packages
 from kernelwright.core.task import Task
 from kernelwright.loaders import pickling, synthesis
+from kernelwright.loaders.constructor import Expression, bound, constructor_arguments, is_literal
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.inlined import bundled
-from kernelwright.loaders.inputs import SYNTAX, expression
+from kernelwright.loaders.inputs import SYNTAX, by_name, expression
 from kernelwright.loaders.kernelbench import read_source
 from kernelwright.loaders.packages import named_by_package
 from kernelwright.loaders.reference import execute, open_reference, task_code
 
 ORIGIN = "module"
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class ModuleLoader:
-    """Claims ``file.py:Class``, ``package.module:Class``, modules, module classes, functions."""
+    """Claims ``file.py:Class``, ``package.module:Class``, ``package.module.Class``, modules, module
+    classes and functions."""
 
     def claims(self, target: Any) -> bool:
-        return ":" in target if isinstance(target, str) else callable(target)
+        if not isinstance(target, str):
+            return callable(target)
+        return ":" in target or (bool(_DOTTED.fullmatch(target)) and not target.endswith(".py"))
 
     def load(
         self,
@@ -48,13 +55,16 @@ class ModuleLoader:
             TaskError: there is no such class, its arguments do not fit, inputs are missing or
                 invalid, or the object cannot be pickled.
         """
-        arguments, keywords = _constructor_arguments(init, kwargs)
+        arguments, keywords = constructor_arguments(init, kwargs)
         if isinstance(target, type):
             target = _import_name(target)
         if isinstance(target, str):
-            task, found = _open_named(target)
-            task = dataclasses.replace(task, name=name or task.entry)
-            return _from_named(task, found, inputs, arguments, keywords)
+            named = _open_named(target, name)
+            if inputs is None and not callable(named.beside.get("get_inputs")):
+                raise _no_inputs(named.task.entry)
+            if isinstance(named.target, type):
+                return _from_class(named, inputs, arguments, keywords)
+            return _from_function(named, inputs)
         if arguments or keywords:
             raise TaskError(
                 "constructor arguments were given for an existing object",
@@ -62,21 +72,6 @@ class ModuleLoader:
                 do="leave init and kwargs out, or give the class instead of the instance",
             )
         return _from_object(target, inputs, name)
-
-
-def _constructor_arguments(
-    init: Any, kwargs: Mapping[str, Any] | None
-) -> tuple[list[Any], dict[str, Any]]:
-    keywords = dict(kwargs or {})
-    if isinstance(init, Mapping):
-        return [], {**init, **keywords}
-    if init is None or (isinstance(init, Sequence) and not isinstance(init, str)):
-        return list(init or []), keywords
-    raise TaskError(
-        "constructor arguments are a list or a mapping",
-        seen=repr(init)[:200],
-        do="""write [1024, 4096] or {"hidden": 5}""",
-    )
 
 
 def _import_name(target: type) -> str:
@@ -90,24 +85,50 @@ def _import_name(target: type) -> str:
     return f"{target.__module__}:{target.__name__}"
 
 
-def _open_named(target: str) -> tuple[Task, dict[str, Any]]:
-    """Return a task whose text defines or imports ``target``, and the names beside ``target``."""
-    place, _, entry = target.rpartition(":")
+@dataclasses.dataclass(frozen=True)
+class _Named:
+    """A class or a function that was named, and the beginning of its task."""
+
+    task: Task
+    """Its text defines or imports the target."""
+    target: Any
+    beside: Mapping[str, Any]
+    """The names in the target's file, with the target's own."""
+    imported: str = ""
+    """The name under which the text imports the target; empty if it defines it."""
+
+
+def _open_named(text: str, name: str | None) -> _Named:
+    place, _, entry = text.rpartition(":" if ":" in text else ".")
     if place.endswith(".py"):
         path = Path(place)
         roots = (str(path.resolve().parent),)
-        task = Task(path.name, ORIGIN, read_source(path), entry, import_roots=roots)
+        task = Task(name or entry, ORIGIN, read_source(path), entry, import_roots=roots)
         with named_by_package(path, entry):
-            return task, execute(task)
-    task = Task(place, ORIGIN, "", entry, import_roots=_own_folders())
+            beside = execute(task)
+        return _Named(task, _target_in(beside, entry), beside)
+    task = Task(name or entry, ORIGIN, "", entry, import_roots=_own_folders())
     with task_code(task, f"{place} does not import", "check its name, or give file.py:Class"):
-        found = vars(importlib.import_module(place))
-    parts = ("get_inputs", "get_init_inputs")
-    names = ", ".join([entry, *(part for part in parts if part in found)])
+        module = importlib.import_module(place)
+        beside = dict(vars(module))
+        if hasattr(module, entry):  # which may only now import it
+            beside[entry] = getattr(module, entry)
+    target = _target_in(beside, entry)
+    parts = [part for part in ("get_inputs", "get_init_inputs") if part in beside]
+    imported = "Reference" if entry == "Model" else entry
+    names = ", ".join([f"{entry} as {imported}" if imported != entry else entry, *parts])
     # The comment makes the package's text part of the task's identity.
-    text = digest(inspect.getsource(sys.modules[place]))
-    source = f"# The text of {place} is {text}.\nfrom {place} import {names}\n"
-    return dataclasses.replace(task, source=source), found
+    defined = inspect.getmodule(target) or module
+    source = f"# The text of {defined.__name__} is {_text_digest(defined)}.\n"
+    source += f"from {place} import {names}\n"
+    return _Named(dataclasses.replace(task, source=source), target, beside, imported)
+
+
+def _text_digest(module: ModuleType) -> str:
+    try:
+        return digest(inspect.getsource(module))
+    except (OSError, TypeError):  # it is compiled
+        return "unknown"
 
 
 def _own_folders() -> tuple[str, ...]:
@@ -118,44 +139,62 @@ def _own_folders() -> tuple[str, ...]:
     return tuple(dict.fromkeys(own))
 
 
-def _from_named(
-    task: Task,
-    found: Mapping[str, Any],
-    inputs: Any,
-    arguments: list[Any],
-    keywords: Mapping[str, Any],
+def _from_function(named: _Named, inputs: Any) -> Task:
+    """Return the task of a function: a module without weights around it."""
+    entry = named.task.entry
+    signature = _signature_of(named.target)
+    values, names = _in_order(entry, signature, inputs)
+    parameters = _parameters(signature, values, names)
+    parts = [synthesis.function_module(named.imported or entry, parameters, names)]
+    parts.append(synthesis.get_init_inputs([]))
+    return _finish(dataclasses.replace(named.task, entry="Model"), parts, {}, values)
+
+
+def _from_class(
+    named: _Named, inputs: Any, arguments: list[Any], keywords: Mapping[str, Any]
 ) -> Task:
-    """Add to ``task``, which defines the class or function ``entry``, the format's other parts."""
-    target = _named_target(task, found)
-    if inputs is None and not callable(found.get("get_inputs")):
-        raise _no_inputs(task.entry)
-    parts, entry = [], task.entry
-    if not isinstance(target, type):
-        parts.append(synthesis.function_module(task.entry, _parameters(target, inputs)))
-        parts.append(synthesis.get_init_inputs([]))
-        entry = "Model"
-    elif arguments or keywords or not callable(found.get("get_init_inputs")):
-        positional, by_name = _bind(target, arguments, keywords)
-        if by_name:
-            text = synthesis.positional_subclass(task.entry, len(positional), list(by_name))
-            parts.append(text)
-            entry = "Model"
-        parts.append(synthesis.get_init_inputs([*positional, *by_name.values()]))
-    return _finish(dataclasses.replace(task, entry=entry), parts, {}, inputs)
+    """Return the task of a class: itself, or a subclass where it is imported or wants arguments by
+    name."""
+    task, signature = named.task, _signature_of(named.target)
+    values, names = _in_order(task.entry, signature, inputs)
+    parts: list[str] = []
+    methods: list[str] = []
+    pickled: dict[str, Any] = {}
+    if arguments or keywords or not callable(named.beside.get("get_init_inputs")):
+        positional, only = bound(named.target, arguments, keywords)
+        if only:
+            methods.append(synthesis.constructor(len(positional), list(only)))
+        given = [*positional, *only.values()]
+        if all(isinstance(value, Expression) or is_literal(value) for value in given):
+            parts.append(synthesis.get_init_inputs(given))
+        else:
+            parts.append(synthesis.PICKLED_INIT)
+            pickled["init"] = given
+    if names:
+        methods.append(synthesis.widened_forward(_by_position(signature), names))
+    if methods or named.imported:
+        parts.insert(0, synthesis.subclass(named.imported or task.entry, methods))
+        task = dataclasses.replace(task, entry="Model")
+    return _finish(task, parts, pickled, values)
 
 
-def _named_target(task: Task, found: Mapping[str, Any]) -> Any:
+def _target_in(found: Mapping[str, Any], entry: str) -> Any:
+    """Return the class or function of that name.
+
+    Raises:
+        TaskError: there is none.
+    """
     from torch import nn
 
-    target = found.get(task.entry)
-    if inspect.isfunction(target) or (isinstance(target, type) and issubclass(target, nn.Module)):
+    target = found.get(entry)
+    if inspect.isroutine(target) or (isinstance(target, type) and issubclass(target, nn.Module)):
         return target
     known = [n for n, v in found.items() if isinstance(v, type) and issubclass(v, nn.Module)]
     if target is not None:
-        what, seen = f"{task.entry} is neither an nn.Module class nor a function", repr(target)
+        what, seen = f"{entry} is neither an nn.Module class nor a function", repr(target)
     else:
-        what, seen = f'no class "{task.entry}" there', f"{len(known)} subclasses of torch.nn.Module"
-    do = nearest(task.entry, known) if known else "define a subclass of torch.nn.Module"
+        what, seen = f'no class "{entry}" there', f"{len(known)} subclasses of torch.nn.Module"
+    do = nearest(entry, known) if known else "define a subclass of torch.nn.Module"
     raise TaskError(what, seen=seen[:300], do=do)
 
 
@@ -167,16 +206,25 @@ def _from_object(target: Any, inputs: Any, name: str | None) -> Task:
     if inputs is None:
         raise _no_inputs(own_name)
     task = Task(name or own_name, ORIGIN, "", "Model", import_roots=_own_folders())
+    signature = _signature_of(target.forward if isinstance(target, nn.Module) else target)
+    values, names = _in_order(own_name, signature, inputs)
     if isinstance(target, nn.Module):
+        if names:
+            raise TaskError(
+                "an instance takes its inputs by position",
+                seen=f"by name only: {', '.join(names)}",
+                do="give the class with its arguments, package.module:Class and init",
+            )
         with task_code(task, f"{own_name} cannot be copied", "give the class with its arguments"):
             target = copied(target).cpu()
         source, parts = synthesis.INSTANCE.format(name=own_name), []
     else:
         own_name = own_name if own_name.isidentifier() else "function"
         source = synthesis.FUNCTION.format(name=own_name)
-        parts = [synthesis.function_module(own_name, _parameters(target, inputs))]
+        parameters = _parameters(signature, values, names)
+        parts = [synthesis.function_module(own_name, parameters, names)]
     parts.append(synthesis.get_init_inputs([]))
-    return _finish(dataclasses.replace(task, source=source), parts, {"target": target}, inputs)
+    return _finish(dataclasses.replace(task, source=source), parts, {"target": target}, values)
 
 
 def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: Any) -> Task:
@@ -187,7 +235,7 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
         parts.append(synthesis.PICKLED_INPUTS)
         pickled = {**pickled, "inputs": inputs}
     elif inputs is not None:
-        parts.append(synthesis.get_inputs([expression(value) for value in _listed(inputs)]))
+        parts.append(synthesis.get_inputs([expression(value) for value in inputs]))
     payload = None
     if pickled:
         with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):
@@ -197,53 +245,69 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
     return bundled(task)
 
 
-def _listed(inputs: Any) -> list[Any]:
-    if isinstance(inputs, Mapping):
-        raise TaskError(
-            "inputs are given by position",
-            seen=", ".join(map(str, inputs)),
-            do="give a list, in the order of the forward's parameters",
-        )
-    return list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-
-
-def _parameters(function: Callable[..., Any], inputs: Any) -> list[str]:
-    """Return the names of the parameters that take the inputs of ``function``."""
+def _signature_of(target: Any) -> inspect.Signature | None:
+    """Return how a class's forward, or a function, is called; None for a built-in without one."""
     try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a built-in without a signature
-        return ["*inputs"]
-    if inputs is None or callable(inputs):
-        names = [p.name for p in parameters if p.default is p.empty and p.kind in _POSITIONAL]
-        return names or ["*inputs"]
-    names = [p.name for p in parameters if p.kind in _POSITIONAL]
-    n_inputs = len(_listed(inputs))
-    return names[:n_inputs] if len(names) >= n_inputs else ["*inputs"]
+        if not isinstance(target, type):
+            return inspect.signature(target)
+        whole = inspect.signature(target.forward)  # type: ignore[attr-defined]
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+    except ValueError:
+        return None
 
 
-def _bind(
-    target: type, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """Bind the constructor's arguments, as many as possible by position.
+def _in_order(name: str, signature: inspect.Signature | None, inputs: Any) -> tuple[Any, list[str]]:
+    """Return the inputs in the order of the forward's parameters, and the names of the last ones,
+    which it takes by name only. A function that makes inputs is returned as it is.
 
     Raises:
-        TaskError: the arguments do not fit the constructor's signature.
+        TaskError: the inputs do not fit the signature.
     """
-    signature = inspect.signature(target)
+    if inputs is None or callable(inputs):
+        return inputs, []
+    positional, named = by_name(inputs)
+    if not named:
+        return positional, []
     try:
-        bound = signature.bind(*arguments, **keywords)
+        given = (signature or inspect.signature(lambda *_: None)).bind(*positional, **named)
     except TypeError as error:
         raise TaskError(
-            f"the constructor arguments do not fit {target.__name__}{signature}",
-            seen=f"{error} ({[*arguments]}, {dict(keywords)})"[:300],
-            do="give them in order, --init '[1024, 4096]', or by name, --init '{\"hidden\": 5}'",
+            f"the inputs do not fit {name}{signature or ''}",
+            seen=f"{error} ({len(positional)} by position, {', '.join(named)} by name)",
+            do="name them like the forward's parameters",
         ) from error
-    positional = [p for p in signature.parameters.values() if p.kind in _POSITIONAL]
-    last = max((i for i, p in enumerate(positional) if p.name in bound.arguments), default=0)
-    for parameter in positional[:last]:
-        if synthesis.is_literal(parameter.default):
-            bound.arguments.setdefault(parameter.name, parameter.default)
-    return list(bound.args), dict(bound.kwargs)
+    assert signature is not None
+    kinds = {parameter.kind: parameter.name for parameter in signature.parameters.values()}
+    held = dict(given.arguments)
+    others = held.pop(kinds.get(inspect.Parameter.VAR_KEYWORD, ""), {})
+    first = _by_position(signature)
+    only = {key: value for key, value in held.items() if key not in [p.name for p in first]}
+    only |= others
+    if only and inspect.Parameter.VAR_POSITIONAL in kinds:
+        raise TaskError(
+            f"the inputs do not fit {name}{signature}",
+            seen=f"{', '.join(only)} by name, beside *{kinds[inspect.Parameter.VAR_POSITIONAL]}",
+            do="leave them out, or give a module around this one whose forward names its inputs",
+        )
+    if not only:  # as far as the last that is given
+        first = first[: 1 + max(i for i, p in enumerate(first) if p.name in held)]
+    return [*(held.get(p.name, p.default) for p in first), *only.values()], list(only)
+
+
+def _by_position(signature: inspect.Signature | None) -> list[inspect.Parameter]:
+    parameters = signature.parameters.values() if signature else ()
+    return [p for p in parameters if p.kind in _POSITIONAL]
+
+
+def _parameters(
+    signature: inspect.Signature | None, inputs: Any, names: Sequence[str]
+) -> list[str]:
+    """Return the names of the parameters that take the inputs by position."""
+    parameters = _by_position(signature)
+    if inputs is None or callable(inputs):
+        return [p.name for p in parameters if p.default is p.empty] or ["*inputs"]
+    n_inputs = len(inputs) - len(names)
+    return [p.name for p in parameters][:n_inputs] if len(parameters) >= n_inputs else ["*inputs"]
 
 
 def _no_inputs(name: str) -> TaskError:

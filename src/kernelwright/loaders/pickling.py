@@ -15,10 +15,10 @@ from typing import Any
 import cloudpickle  # type: ignore[import-untyped]
 import torch
 
+from kernelwright.core.places import SITES
+
 TRACKED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS
 NAMED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
-INSTALLED = ("site-packages", "dist-packages")
-"""Names of the folders whose packages every process can import."""
 
 
 def pickled(objects: Mapping[str, Any], own_folders: Sequence[str]) -> bytes:
@@ -76,7 +76,7 @@ def is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:
         return False
     path = Path(file)
     elsewhere = path.is_relative_to(sys.prefix) or path.is_relative_to(sys.base_prefix)
-    is_installed = elsewhere or any(part in INSTALLED for part in path.parts)
+    is_installed = elsewhere or any(part in SITES for part in path.parts)
     return not is_installed and any(path.is_relative_to(folder) for folder in folders)
 
 

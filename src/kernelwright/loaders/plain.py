@@ -5,7 +5,8 @@ They must be values that can be passed to a candidate's process and that can be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kernelwright.core.errors import TaskError
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     import torch
 
 CONTAINERS = (list, tuple, dict)
+CONSTANTS = (bool, int, str)
+"""Types of plain values that may be part of a result: they must be the same in every call."""
 MAX_DEPTH = 8
-"""Maximum depth of nested lists and tuples in a result."""
+"""Maximum depth of nested containers in a result."""
 OF_TYPE = "a tensor of "
 COMPARED = "in a type that torch compares, as int32 or int64 (complex64), and cast inside"
 UNCOMPARED = ("uint16", "uint32", "uint64", "complex32", "bits", "q")
@@ -62,7 +65,8 @@ def require_dense_weights(module: torch.nn.Module) -> None:
 def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
     """Return the tensors of a module's result, in order.
 
-    None does not count as a result: attention returns it for weights that were not requested.
+    None and numbers do not count as results: attention returns None for weights that were not
+    requested, and embeddings of patches return the sizes of the image.
 
     Raises:
         TaskError: the result contains something that cannot be compared or that kernels do not
@@ -70,23 +74,18 @@ def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
     """
     import torch
 
-    if value is None:
+    if value is None or type(value) in CONSTANTS:
         return []
-    if isinstance(value, (list, tuple)):
+    named = named_parts(value)
+    if isinstance(value, (list, tuple)) or named is not None:
         if depth == MAX_DEPTH:
             raise TaskError(
-                f"the forward's result nests lists or tuples more than {MAX_DEPTH} deep",
+                f"the forward's result is nested more than {MAX_DEPTH} deep",
                 seen=nesting(value),
                 do="return a flatter result, from the forward or from a module around this one",
             )
-        kind = type(value)
-        if kind not in (list, tuple) and kind.__module__ != "torch.return_types":
-            raise TaskError(
-                "kernels return plain lists and tuples, but the forward's result has another class",
-                seen=kind.__name__,
-                do="return tuple(...) of it, from the forward or from a module around this one",
-            )
-        return [tensor for item in value for tensor in flatten(item, depth + 1)]
+        items = value if named is None else named.values()
+        return [tensor for item in items for tensor in flatten(item, depth + 1)]
     is_tensor = isinstance(value, torch.Tensor)
     kind = _other_than_dense(value) if is_tensor else type(value).__name__
     if kind:
@@ -95,9 +94,31 @@ def flatten(value: Any, depth: int = 0) -> list[torch.Tensor]:
             seen=kind,
             do=f"return it {COMPARED}"
             if kind.startswith(OF_TYPE)
-            else "let forward return a dense tensor, or lists and tuples of them",
+            else "let forward return dense tensors, in lists, tuples, dicts or dataclasses; leave "
+            "a cache out, as with use_cache=False",
         )
     return [value]
+
+
+def named_parts(value: Any) -> dict[str, Any] | None:
+    """Return the parts of a dictionary or a dataclass by name; None for any other value.
+
+    The result objects of transformers and diffusers are dictionaries of the parts that they have.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): part for key, part in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
+    return None
+
+
+def nothing_returned(result: Any) -> TaskError:
+    """Return the error for a forward whose result holds no tensor."""
+    return TaskError(
+        "the forward returns nothing",
+        seen=f"{result!r:.200}",
+        do="let forward return a dense tensor, or lists, tuples, dicts or dataclasses of them",
+    )
 
 
 def map_plain(function: Any, value: Any) -> Any:
@@ -149,18 +170,26 @@ def _other_layout(tensor: torch.Tensor) -> str:
 
 
 def nesting(value: Any) -> str:
-    """Describe how a result is nested, as ``tensor`` or ``[tensor, None]``.
+    """Describe how a result is nested, as ``tensor``, ``[tensor, None]`` or ``{'logits': tensor}``.
 
-    Lists and tuples are not distinguished.
+    Lists and tuples are not distinguished, nor are dictionaries and dataclasses; numbers count.
     """
+    named = named_parts(value)
+    if named is not None:
+        return enclosed_by_name((name, nesting(part)) for name, part in named.items())
     if isinstance(value, (list, tuple)):
         return enclosed(map(nesting, value))
-    return "None" if value is None else "tensor"
+    return repr(value) if value is None or type(value) in CONSTANTS else "tensor"
 
 
 def enclosed(parts: Iterable[str]) -> str:
     """Return the ``nesting`` of a list whose items are nested as ``parts`` say."""
     return f"[{', '.join(parts)}]"
+
+
+def enclosed_by_name(parts: Iterable[tuple[str, str]]) -> str:
+    """Return the ``nesting`` of a dictionary whose items are nested as ``parts`` say."""
+    return f"{{{', '.join(f'{name!r}: {part}' for name, part in parts)}}}"
 
 
 def weights_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:

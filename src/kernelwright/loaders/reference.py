@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import secrets
 import sys
 import types
 from collections.abc import Iterator
@@ -13,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.syntax import lines
 from kernelwright.core.task import Task, Workload
-from kernelwright.loaders.made_in import made_in
 from kernelwright.loaders.neighbours import own_neighbours
-from kernelwright.loaders.plain import flatten, map_plain, require_plain
-from kernelwright.loaders.seeding import seed_torch
+from kernelwright.loaders.plain import flatten, map_plain, nothing_returned, require_plain
 
 if TYPE_CHECKING:
     import torch
@@ -49,13 +48,20 @@ class Reference:
     def in_its_type(self) -> Iterator[None]:
         """Context with the default dtype that the task's text has set in torch.
 
-        A default dtype other than float32 that is set outside takes precedence.
+        A default dtype other than float32 that is set outside takes precedence. Nothing is changed
+        for a task whose text sets none.
         """
         import torch
 
-        asked = torch.get_default_dtype()
+        from kernelwright.loaders.thread_state import default_type
+
+        before, asked = torch.get_default_dtype(), default_type()
         own = self.namespace.get(DEFAULT_DTYPE, asked)
-        with made_in(own if asked is torch.float32 else asked):
+        if asked is not torch.float32 or own is before:
+            yield
+            return
+        with _restored_default():
+            torch.set_default_dtype(own)
             yield
 
     def init_inputs(self, seed: int) -> list[Any]:
@@ -110,6 +116,15 @@ class Reference:
             )
         return [_on_device(value, device) for value in values]
 
+    def inputs_with_gradients(self) -> list[int]:
+        """Return the positions of the inputs that ``get_inputs`` makes to require gradients.
+
+        Raises:
+            TaskError: as ``inputs``.
+        """
+        values = self._call("get_inputs", CHECK_SEED, "cpu")
+        return [n for n, value in enumerate(values) if getattr(value, "requires_grad", False)]
+
     def blank_inputs(self) -> list[Any]:
         """Return ``inputs`` on the CPU with arbitrary values; untouched memory costs nothing.
 
@@ -153,7 +168,7 @@ class Reference:
         import torch
 
         what, advice = f"{function}() fails", f"correct {function} in the task"
-        with self._running(what, advice, seed=seed, device=device), torch.device(device):
+        with self._running(what, advice, seed=seed), torch.device(device):
             values = self.namespace[function]()
         if not isinstance(values, (list, tuple)):
             raise TaskError(
@@ -165,19 +180,15 @@ class Reference:
         return list(values)
 
     @contextlib.contextmanager
-    def _running(
-        self, what: str, do: str, *, seed: int, device: str = "cpu", context: str = ""
-    ) -> Iterator[None]:
+    def _running(self, what: str, do: str, *, seed: int, context: str = "") -> Iterator[None]:
         """Context for running the task's code with a seed; failures become TaskErrors."""
-        import torch
+        from kernelwright.loaders.thread_state import seeded
 
-        cuda = [torch.device(device)] if device.startswith("cuda") else []
         with (
-            torch.random.fork_rng(devices=cuda),
+            seeded(seed),
             task_code(self.task, what, do, context=context),
             self.in_its_type(),
         ):
-            seed_torch(seed)
             yield
 
 
@@ -204,6 +215,10 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     """
     import torch
 
+    from kernelwright.loaders.thread_state import heed_manual_seed, seeded
+
+    if "manual_seed" in task.source or task.import_roots:
+        heed_manual_seed()
     label = task.digest.removeprefix("b2:")[:12]
     filename = f"<task {task.name} {label}>"
     linecache.cache[filename] = (len(task.source), None, lines(task.source), filename)
@@ -215,12 +230,26 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     with (
         task_code(task, *broken),
         own_neighbours(task.source, task.import_roots),
-        made_in(torch.get_default_dtype()),  # a default set by the text must not affect other tasks
+        seeded(secrets.randbits(63)),
+        _restored_default(),
     ):
         # optimize=0 keeps assertions, as in the judge's children, even under python -O.
         exec(compile(task.source, filename, "exec", optimize=0), module.__dict__)
         module.__dict__[DEFAULT_DTYPE] = torch.get_default_dtype()
     return module.__dict__
+
+
+@contextlib.contextmanager
+def _restored_default() -> Iterator[None]:
+    """Context that restores torch's default dtype: a task may set it for itself only."""
+    import torch
+
+    before = torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        if torch.get_default_dtype() is not before:
+            torch.set_default_dtype(before)
 
 
 def _require_parts(task: Task, namespace: dict[str, Any]) -> None:
@@ -267,11 +296,7 @@ def check(task: Task, device: str = "cpu") -> Workload:
     with task_code(task, *MISFIT, context=context), torch.no_grad(), reference.in_its_type():
         output = module(*inputs)
     if not flatten(output):
-        raise TaskError(
-            "the forward returns nothing",
-            seen=repr(output),
-            do="let forward return a dense tensor, or lists and tuples of them",
-        )
+        raise nothing_returned(output)
     return Workload(task.digest, shapes)
 
 
@@ -282,8 +307,8 @@ def _blank(value: Any) -> Any:
 
 
 def _on_device(value: Any, device: str) -> Any:
-    """Move tensors to the device, and materialise lazy conjugates and negations."""
-    return map_plain(lambda tensor: tensor.to(device).resolve_conj().resolve_neg(), value)
+    """Move tensors to the device, detached, and materialise lazy conjugates and negations."""
+    return map_plain(lambda tensor: tensor.detach().to(device).resolve_conj().resolve_neg(), value)
 
 
 def _shape(value: Any) -> tuple[str, tuple[int, ...]]:

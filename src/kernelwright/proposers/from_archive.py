@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.proposers.emitted import is_outdated
 
 
 class CarriedProposer:
@@ -13,7 +14,10 @@ class CarriedProposer:
     name = "carried"
 
     def propose(self, brief: Brief) -> Iterator[Proposal]:
-        """Yield each candidate once, the best of every device and dialect first."""
+        """Yield each candidate once, the best of every device and dialect first.
+
+        What older emitters wrote is left out: today's write it anew.
+        """
         for proposal, _ in brief.elsewhere:
-            if proposal.candidate.dialect in brief.dialects:
+            if proposal.candidate.dialect in brief.dialects and not is_outdated(proposal):
                 yield proposal

@@ -17,6 +17,7 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
+from kernelwright.proposers.emitted import MARK
 from kernelwright.report.facts import ordered
 from kernelwright.report.spending import Spending, spending
 
@@ -167,6 +168,7 @@ def schedule_text(schedule: Mapping[str, Any]) -> str:
     parts = [
         f"{name}: {schedule_text(value)}" if isinstance(value, Mapping) else f"{name} {value}"
         for name, value in sorted(schedule.items())
+        if name != MARK
     ]
     has_parts = any(isinstance(value, Mapping) for value in schedule.values())
     return ("; " if has_parts else ", ").join(parts)

@@ -53,7 +53,7 @@ def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
         pairs = [best, *others]
 
     def fill(is_wide: bool) -> Table:
-        table = _table("candidate", "verdict", "× eager", "× compile", "× strongest", "why")
+        table = plain_table("candidate", "verdict", "× eager", "× compile", "× strongest", "why")
         for proposal, evaluation in pairs[:N_SHOWN]:
             is_best = best is not None and evaluation.candidate == best[1].candidate
             speedups = evaluation.timing.speedups if evaluation.timing else {}
@@ -80,7 +80,9 @@ def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
     """The tasks of a suite: what won, and by how much. ``tasks`` are results in their JSON form."""
 
     def fill(is_wide: bool) -> Table:
-        table = _table("task", "win", "× eager", "× compile", "× strongest", "strongest, judged")
+        table = plain_table(
+            "task", "win", "× eager", "× compile", "× strongest", "strongest, judged"
+        )
         for task in tasks:
             name = Text(one_line(task["task"]["name"], 40), overflow="fold")
             if "error" in task:
@@ -148,7 +150,7 @@ def file_table(groups: Sequence[Sequence[tuple[str, Evaluation | None, str]]]) -
     """
 
     def fill(is_wide: bool) -> Table:
-        table = _table("file", "verdict", "× eager", "× compile", "× strongest", "why")
+        table = plain_table("file", "verdict", "× eager", "× compile", "× strongest", "why")
         for group in groups:
             for name, evaluation, why in group:
                 _add_file(table, is_wide, name, evaluation, why)
@@ -186,7 +188,7 @@ def verdict_table(rows: list[tuple[str, str]]) -> Table:
     return table
 
 
-def _table(*columns: str) -> Table:
+def plain_table(*columns: str) -> Table:
     """An empty table whose last column takes the room that the others leave."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:

@@ -51,7 +51,8 @@ def build(
     weights to the reference's if the task was made from an object. From several Results, one for
     each input shape of the same module, the built module's forward picks the kernel by shape; for
     calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). So it
-    is for a result in both modes. The file runs in this process: build only files that were judged
+    is for a result in both modes. A result in which nothing beat the library gives the module under
+    the strongest setting of it. The file runs in this process: build only files that were judged
     or that you trust.
 
     A call that no kernel serves is a miss, and runs the module's own code. ``on_miss`` says what
@@ -197,10 +198,16 @@ def _by_shape(
     on_miss: str,
 ) -> nn.Module:
     """Build a module with the best kernel for each shape; all kernels share its weights."""
-    from kernelwright.runtime.dispatch import ByShape, forms_of, modes_of
+    from kernelwright.runtime.dispatch import forms_of, modes_of, serve
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
+    if any(result.task.step_of for result in results):
+        raise TaskError(
+            "kernels for training are built one at a time",
+            seen=", ".join(result.task.name for result in results),
+            do="give one result: kw.build(result)",
+        )
     references = [opened(result.task) for result in results]
     modules = [
         reference.namespace[result.task.entry](*args, **kwargs)
@@ -223,18 +230,17 @@ def _by_shape(
     kernels: dict[Key, nn.Module] = {}
     gains: dict[Key, float] = {}
     for result, reference, module in zip(results, references, modules, strict=True):
-        if result.evaluation is None:
+        searched_on = result.evaluation.environment.device if result.evaluation else result.device
+        if not searched_on:
             continue
-        kind = result.evaluation.environment.device.partition(":")[0]
+        kind = searched_on.partition(":")[0]
         kernel = build(result, *args, state_dict=weights, on_miss=on_miss, **kwargs)
         modes = () if getattr(kernel, "any_mode", False) else modes_of(module)
         forms = forms_of(reference.inputs(BUILD_SEED, "cpu"))
         key: Key = ("cuda" if kind == "hip" else kind, forms, modes)
         if key not in kernels or _least_gain(result) > gains[key]:
             kernels[key], gains[key] = kernel, _least_gain(result)
-    first.forward = ByShape(first, kernels)
-    first.on_miss = on_miss
-    first.why_not = first.forward.why_not
+    serve(first, kernels, on_miss)
     return first
 
 

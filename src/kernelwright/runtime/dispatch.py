@@ -27,6 +27,9 @@ Key = tuple[str, tuple[Form, ...], tuple[bool, ...]]
 kernel that serves all of them."""
 
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 class ByShape:
     """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
@@ -47,11 +50,16 @@ class ByShape:
     def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
         self.module = module
         self.own = module.forward
-        self.kernels = dict(kernels)
+        self.__signature__ = inspect.signature(self.own)
+        parameters = self.__signature__.parameters.values()
+        self._defaults = [_form(p.default) for p in parameters if p.kind in _POSITIONAL]
+        self.kernels = {
+            (device, self._without_defaults(forms), modes): kernel
+            for (device, forms, modes), kernel in kernels.items()
+        }
         home = type(module).__module__
         self._described = Described(description_of(module, home), home)
         self._shared_for: object = None
-        self.__signature__ = inspect.signature(self.own)
         for kernel in self.kernels.values():
             _share_weights(module, kernel)
             kernel._reference_forward = self.own  # type: ignore[assignment]
@@ -85,23 +93,26 @@ class ByShape:
             asked = getattr(kernel, "why_not", None)
             return asked(*given) if asked else ""
 
-    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The inputs in the order in which kernels were judged; empty where they cannot be."""
+    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...] | str:
+        """The inputs in the order in which kernels were judged, or why they cannot be."""
         if not named:
             return inputs
         try:
             bound = self.__signature__.bind(*inputs, **named)
         except TypeError:
-            return ()  # the module's own forward raises it
+            return "the inputs do not fit the forward"  # which raises it
         if bound.kwargs:  # one between was left out, or it has no position
             bound.apply_defaults()
-        defaults = self.__signature__.parameters
-        if any(value is not defaults[name].default for name, value in bound.kwargs.items()):
-            return ()
+        parameters = self.__signature__.parameters
+        for name, value in bound.kwargs.items():
+            if name not in parameters or value is not parameters[name].default:
+                return f"no kernel was judged with {name} by name"
         return bound.args
 
-    def _found(self, inputs: tuple[Any, ...]) -> nn.Module | str:
+    def _found(self, inputs: tuple[Any, ...] | str) -> nn.Module | str:
         """The kernel for inputs in order, or why there is none."""
+        if isinstance(inputs, str):
+            return inputs
         tensors = list(_tensors(inputs))
         wants_gradient = torch.is_grad_enabled() and any(
             t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
@@ -116,7 +127,7 @@ class ByShape:
             return "autocast is on; turn it off, and give inputs of the dtypes that were judged"
         if not all(type(size) is int for tensor in tensors for size in tensor.shape):
             return "the sizes of an input are symbols"
-        forms = forms_of(inputs)
+        forms = self._without_defaults(forms_of(inputs))
         kernel = self.kernels.get((device, forms, ()))
         kernel = kernel or self.kernels.get((device, forms, modes_of(self.module)))
         if kernel is None:
@@ -124,6 +135,13 @@ class ByShape:
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._described.why_changed(self.module) or self._following(kernel)
+
+    def _without_defaults(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+        """The forms without the last ones that are the parameters' defaults."""
+        n = len(forms)
+        while 0 < n <= len(self._defaults) and forms[n - 1] == self._defaults[n - 1]:
+            n -= 1
+        return forms[:n]
 
     def _why_none(self, device: str, forms: tuple[Form, ...]) -> str:
         if any(key[:2] == (device, forms) for key in self.kernels):
@@ -158,6 +176,16 @@ class ByShape:
         return True
 
 
+def serve(module: nn.Module, kernels: Mapping[Key, nn.Module], on_miss: str) -> None:
+    """Give a module a forward that calls the kernels with its weights.
+
+    Raises:
+        TaskError: as ``ByShape``.
+    """
+    forward = ByShape(module, kernels)
+    vars(module).update(forward=forward, why_not=forward.why_not, on_miss=on_miss)
+
+
 def modes_of(module: nn.Module) -> tuple[bool, ...]:
     """Whether each part of the module is in training mode."""
     return tuple(part.training for part in module.modules())
@@ -186,7 +214,7 @@ def _form(value: Any) -> Form:
     if isinstance(value, torch.Tensor):
         return str(value.dtype).removeprefix("torch."), tuple(value.shape), _strides(value)
     if isinstance(value, dict):
-        return "dict", *((key, _form(held)) for key, held in value.items())
+        return "dict", *((key, _form(value[key])) for key in sorted(value, key=str))
     if isinstance(value, (list, tuple)):
         return type(value).__name__, *map(_form, value)
     # A kernel may have this value compiled in. An unhashable value never matches.

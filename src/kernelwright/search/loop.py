@@ -20,15 +20,20 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.core.trial import Trial
 from kernelwright.dialects.base import Dialect
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer, library_candidate
+from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 from kernelwright.judge.baselines.library_settings import EAGER
+from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.proposers.base import Proposer, WaitingProposer
+from kernelwright.proposers.emitted import outdated
 from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
+from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.usable import check_proposers
+from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     History,
     OnProgress,
@@ -38,6 +43,9 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.process import TunerProcess, process_for
+from kernelwright.tuner.proposer import TunedRules
+from kernelwright.tuner.trials import TUNER_VERSION
 
 N_EXEMPLARS = 6
 """Exemplars in a brief: enough for parent, better, worse and failed ones of two dialects."""
@@ -75,16 +83,19 @@ def optimize(
         ProposerError: a model cannot be asked; the answers of other models are in the archive.
         OSError: the folder for sources is not writable.
     """
+    task = asked_for(task, settings)
     require_source(settings.out, task.name)
-    task = settings.applied_to(task)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
     check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
-    with (
-        Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
-    ):
-        search = _Search(task, device, dialects, settings, archive, judge, on_progress)
+    judge = Judge(task, device=device, settings=settings, fork_server=fork_server)
+    with contextlib.ExitStack() as stack:
+        archive = stack.enter_context(Archive(settings.archive))
+        tuner = None
+        if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
+            tuner = stack.enter_context(process_for(judge, dialects))
+        stack.enter_context(judge)
+        search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:
             search.ended = judge.nothing_to_win() if stops_early else {}
             if not search.ended:
@@ -93,6 +104,16 @@ def optimize(
         except KeyboardInterrupt:
             best, interrupted = ranking.best(search.history), True
         return search.finish(best, interrupted)
+
+
+def asked_for(task: Task, settings: Settings) -> Task:
+    """Return the task as the settings ask for it, or the training step of it.
+
+    Raises:
+        TaskError: the task has nothing to train.
+        UsageError: its text allows another precision, or asks for another mode.
+    """
+    return settings.applied_to(training_step(task) if settings.backward else task)
 
 
 @dataclass
@@ -106,6 +127,8 @@ class _Search:
     archive: Archive
     judge: Judge
     on_progress: OnProgress
+    tuner: TunerProcess | None = None
+    """The process that candidates of the built-in rules are tried in, if there are any."""
     history: History = field(default_factory=list)
     chosen_in_batch: set[str] = field(default_factory=set)
     """Digests of the candidates that were the fastest of their batch in this run: their verdicts
@@ -116,15 +139,24 @@ class _Search:
     """The reasons why proposers had nothing to propose."""
     has_begun: bool = False
     """Whether this run has handed a candidate to the judge."""
+    n_trials: int = 0
+    """Number of candidates that the tuner has tried in this run."""
+    trials_s: float = 0.0
+    """Seconds from the start of the search to the last trial."""
+    best_trial: float = 0.0
+    """Best speedup over the reference in eager mode, by trial."""
 
     def __post_init__(self) -> None:
-        self.deadline = time.monotonic() + self.settings.budget_s
+        self.began_s = time.monotonic()
+        self.deadline = self.began_s + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
         self.run_id = self.archive.start_run(self.task, self.settings)
         whole = self.archive.history(self.task.digest)
         here = (self.judge.environment.digest, JUDGE_VERSION)
         mine = [p for p in whole if (p[1].environment.digest, p[1].judge_version) == here]
-        self.history += [p for p in mine if not self.is_untimed(*p)]
+        old = outdated(self.archive.proposals(self.task.digest))
+        current = [p for p in mine if p[0].candidate.digest not in old]
+        self.history += [p for p in current if not self.is_untimed(*p)]
         known = {proposal.candidate.digest for proposal, _ in self.history}
         self.elsewhere = ranking.best_of_each([p for p in whole if p[1].candidate not in known])
         self.seen = {
@@ -133,7 +165,7 @@ class _Search:
             if found.status is not Status.INFRA_ERROR  # the machine failed, so it is tried again
         }
         self.calls = self.archive.calls(self.task.digest)
-        self.trials = tuple(self.archive.trials(without_task=self.task.digest))
+        self.past_calls = tuple(self.archive.past_calls(without_task=self.task.digest))
 
     def run(self) -> None:
         """Run rounds of brief, proposals and verdicts until budget or proposers are exhausted.
@@ -141,7 +173,7 @@ class _Search:
         The winners of other environments are judged first. In a round every proposer may use an
         equal share of the remaining time, and its results are shown to the next one.
         """
-        proposers = [plugins.find("kernelwright.proposers", n) for n in self.settings.proposers]
+        proposers = [*map(self.proposer, self.settings.proposers)]
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
         while True:
@@ -160,6 +192,27 @@ class _Search:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
 
+    def proposer(self, name: str) -> Proposer | WaitingProposer:
+        """Return the proposer of this name; the built-in rules with trials before verdicts.
+
+        Nobody else's candidates are run in a process that many share.
+        """
+        if self.tuner is None or not self.is_timed or not _is_built_in_rules(name):
+            return cast("Proposer | WaitingProposer", plugins.find("kernelwright.proposers", name))
+        known = self.archive.trials(
+            self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
+        )
+        return TunedRules(self.judge, self.tuner, known=known, on_trials=self.keep_trials)
+
+    def keep_trials(self, trials: Sequence[Trial]) -> None:
+        """Archive trials as soon as they are measured."""
+        self.archive.add_trials(self.run_id, self.judge.environment, TUNER_VERSION, trials)
+        self.n_trials += len(trials)
+        self.trials_s = time.monotonic() - self.began_s
+        best = max((trial.speedup or 0.0 for trial in trials), default=0.0)
+        self.best_trial = max(self.best_trial, best)
+        self.tell(f"trying: best {self.best_trial:.2f} × eager")
+
     def pull(self, proposer: Proposer, until: float) -> None:
         """Run one round of a proposer that computes on demand; candidates are built ahead."""
         brief = self.brief(until)
@@ -169,6 +222,7 @@ class _Search:
             for proposal in self.with_reason(proposer.propose(brief)):
                 if self.is_over():
                     return
+                proposal = self.as_judged(proposal)
                 if proposal.candidate.normal not in self.seen:
                     self.has_begun = True
                     self.seen.add(proposal.candidate.normal)
@@ -226,8 +280,11 @@ class _Search:
                     self.tell(f"{item.model}: {item.purpose}, {item.outcome}")
                 elif self.is_over() or self.is_late(until, len(self.history) - n_before):
                     return
-                elif item.candidate.normal not in self.seen:
-                    self.evaluate(item, brief)
+                elif (proposal := self.as_judged(item)).candidate.normal not in self.seen:
+                    self.evaluate(proposal, brief)
+
+    def as_judged(self, proposal: Proposal) -> Proposal:
+        return replace(proposal, candidate=as_judged(proposal.candidate, self.task))
 
     def is_late(self, until: float, n_tried: int) -> bool:
         """Whether a proposer has used up its time and has tried enough candidates."""
@@ -291,7 +348,7 @@ class _Search:
             elsewhere=self.elsewhere,
             calls=tuple(self.calls),
             since=self.run_id,
-            trials=self.trials,
+            past_calls=self.past_calls,
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
@@ -349,6 +406,7 @@ class _Search:
             archive_url=self.settings.archive,
             interrupted=interrupted,
             reasons=tuple(self.reasons),
+            device=self.judge.environment.device,
         )
 
     def tell(self, doing: str) -> None:
@@ -363,6 +421,8 @@ class _Search:
                 seconds_left=max(0.0, self.deadline - time.monotonic()),
                 tokens=tokens,
                 cost_usd=usd,
+                n_trials=self.n_trials,
+                trials_per_s=self.n_trials / self.trials_s if self.trials_s else 0.0,
             )
         )
 
@@ -371,6 +431,11 @@ def found_on(judge: Judge) -> dict[str, Any]:
     """Return the device, the environment and the judge version that a finished run is kept with."""
     there = judge.environment
     return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
+
+
+def _is_built_in_rules(name: str) -> bool:
+    """Whether the proposer of this name is our own, and not a plugin's."""
+    return type(plugins.find("kernelwright.proposers", name)) is RulesProposer
 
 
 def _settings_brief(
@@ -411,7 +476,7 @@ def judge(task: Task, candidate: Candidate, *, settings: Settings) -> Evaluation
         TaskError: the task cannot be run.
         DialectError: the candidate's dialect cannot run on the device.
     """
-    task = settings.applied_to(task)
+    task = asked_for(task, settings)
     device = resolve(Device.parse(settings.device))
     usable_dialects((candidate.dialect,), device)
     with Judge(task, device=device, settings=settings) as opened:

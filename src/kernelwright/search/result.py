@@ -33,6 +33,10 @@ class Progress:
     """Tokens that models read and wrote in this run."""
     cost_usd: float = 0.0
     """Cost of this run's model calls, for the models with a stated price."""
+    n_trials: int = 0
+    """Number of candidates that the tuner has tried in this run."""
+    trials_per_s: float = 0.0
+    """Trials per second since the first one of this run began, builds included."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -61,7 +65,9 @@ class Result:
     error: KernelwrightError | None = None
     """The reason why the task could not be searched; only in the results of a suite."""
     reasons: tuple[str, ...] = ()
-    """The reasons why proposers had nothing to propose."""
+    """The reasons why proposers had nothing to propose, and what would help."""
+    device: str = ""
+    """The device that was searched for."""
     other: Result | None = None
     """The result of the same module in training mode, where both modes were searched."""
 
@@ -71,6 +77,8 @@ class Result:
             said = self.error.what
         elif self.evaluation is None:
             said = f"nothing beats {self.strongest or 'the library'}"
+            if self.reasons and not self.evaluated:
+                said += f": {'; '.join(self.reasons)}"
         else:
             found = self.evaluation
             parts = [found.status.value, *found.kinds]

@@ -16,7 +16,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
@@ -27,6 +28,13 @@ CLOSING_S = 30.0
 """Seconds that interrupted work has to write its results before it is killed."""
 ASKED_S = 8.0
 """Seconds between interrupts: an interrupt that arrives during imports can get lost."""
+_EXIT_CODES = threading.Lock()
+"""Held while a process is started or an exit code is read. Starting a process also reads the codes
+of all others that have ended, and the second of two threads that read the same one gets 255.
+
+Source:
+    multiprocessing/process.py (_cleanup) and popen_forkserver.py (Popen.poll) of Python 3.11.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,16 +74,15 @@ def in_process(
     with contextlib.closing(fork_server.branch()) as branch:
         arguments = (work, branch, slot, theirs, on_step is not None)
         process = context.Process(target=_work, args=arguments)
-        process.start()
+        with _EXIT_CODES:
+            process.start()
     theirs.close()
     try:
         return _listen(ours, on_step, limit_s) or _stopped(process)
     except EOFError:
-        process.join()
-        return Ending(died=f"exit code {process.exitcode}")
+        return Ending(died=f"exit code {_exit_code(process)}")
     finally:
-        process.join(CLOSING_S)
-        if process.is_alive():
+        if _exit_code(process, CLOSING_S) is None:
             process.kill()
         ours.close()
 
@@ -94,11 +101,18 @@ def _listen(
     return None
 
 
-def _stopped(process: Any) -> Ending:
+def _exit_code(process: BaseProcess, limit_s: float | None = None) -> int | None:
+    """Wait for the process to end; its exit code, or None if it outlives ``limit_s``."""
+    wait([process.sentinel], limit_s)
+    with _EXIT_CODES:
+        return process.exitcode
+
+
+def _stopped(process: BaseProcess) -> Ending:
     until = time.monotonic() + CLOSING_S
-    while process.is_alive() and time.monotonic() < until:
-        os.kill(process.pid, signal.SIGINT)
-        process.join(ASKED_S)
+    while _exit_code(process, 0.0) is None and time.monotonic() < until:
+        os.kill(process.pid, signal.SIGINT)  # type: ignore[arg-type]  # it has begun
+        _exit_code(process, ASKED_S)
     return Ending(is_late=True)
 
 

@@ -235,11 +235,11 @@ class Calls(torch.fx.Interpreter):
 
     def __init__(self, graph: torch.fx.GraphModule) -> None:
         super().__init__(graph)
-        self.seen: list[tuple[object, tuple[torch.Tensor, ...]]] = []
+        self.seen: list[tuple[object, tuple[object, ...]]] = []
 
     def call_function(self, target, args, kwargs):
         if "kernels_" in str(target):
-            self.seen.append((target, tuple(given.clone() for given in args)))
+            self.seen.append((target, tuple(map(copy.deepcopy, args))))
         return super().call_function(target, args, kwargs)
 
 

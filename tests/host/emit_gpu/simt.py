@@ -41,14 +41,16 @@ class Kernels:
             subprocess.run(["g++", *flags, str(text), "-o", str(library)], check=True)
             self._library = ctypes.CDLL(str(library))
 
-    def launch(self, name, blocks, threads, *tensors, together=False):
-        pointers = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
+    def launch(self, name, blocks, threads, *given, together=False):
+        values = (x if isinstance(x, int) else x.data_ptr() for x in given)
+        pointers = (ctypes.c_void_p * len(given))(*values)
         getattr(self._library, f"run_{name}")(blocks, *threads, together, pointers)
 
 
 def _entry(name: str, parameters: str) -> str:
-    types = [re.sub(r" __restrict__ \w+$", "", p) for p in parameters.split(", ")]
-    arguments = ", ".join(f"({kind})a[{i}]" for i, kind in enumerate(types))
+    types = [re.sub(r"( __restrict__)? \w+$", "", p) for p in parameters.split(", ")]
+    texts = [f"({kind})" if "*" in kind else f"({kind})(intptr_t)" for kind in types]
+    arguments = ", ".join(f"{text}a[{i}]" for i, text in enumerate(texts))
     return (
         f"static void call_{name}(void** a) {{ {name}({arguments}); }}\n"
         f'extern "C" void run_{name}(int blocks, int x, int y, int together, void** a) '

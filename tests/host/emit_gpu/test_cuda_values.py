@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,10 +12,13 @@ from tests.emitters import SPECIAL, build, example_inputs, mismatch, source
 from tests.nests import CASES
 
 from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.capture.free import freed
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.ir.ir import FreeSize
+from kernelwright.compiler.ir.sizes import fixed, following, with_example
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 GPU = Target("cuda:sm_90")
@@ -65,6 +69,37 @@ def test_blocks_that_share_a_row_compute_what_one_does(name):
     schedule = {step.name: knobs for step in program.own()}
     text = source(program, EMITTER.emit(program, schedule, GPU))
     assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
+
+
+@pytest.mark.parametrize("name", ["rows", "points", "windows"])
+@torch.no_grad()
+def test_kernels_take_other_sizes_than_those_they_were_made_for(name):
+    module = {
+        "rows": torch.nn.GroupNorm(2, 4, affine=False),
+        "points": torch.nn.GELU(),
+        "windows": torch.nn.MaxPool2d(3, 1),
+    }[name]
+    x = torch.randn(3, 4, 40, 30)
+    captures = freed(module, [x], capture(module, [x]))
+    found = next(each for each in captures if {d.dim for d in each.dimensions} == {0})
+    one, other = (
+        assemble_supported(captured, Fusion(), EMITTER.supports, products=True)
+        for captured in (found.one, found.other)
+    )
+    program = following(one, other, found.first, found.second)
+    sizes = {s.size: FreeSize(s.size, program.inputs[0].name, s.dim, 1, None)
+             for s in found.dimensions}  # fmt: skip
+    program = replace(program, sizes=tuple(sizes.values()), outputs=(program.outputs,))
+    schedule = fixed(next(iter(EMITTER.schedules(program, GPU))))
+    texts = {
+        source(program, EMITTER.emit(with_example(program, example), schedule, GPU))
+        for example in ({"n_batch": 11}, {"n_batch": 31})
+    }
+    (text,) = texts
+    forward = build(on_cpu(text))
+    for n_batch in (1, 2, 3, 7):
+        given = torch.randn(n_batch, 4, 40, 30)
+        torch.testing.assert_close(forward(given)[0], module(given), rtol=1e-4, atol=1e-5)
 
 
 class Norms(torch.nn.Module):

@@ -30,3 +30,15 @@ def test_every_program(check):
     assert done.returncode == 0, done.stderr
     wrong = {name: what for name, what in json.loads(done.stdout).items() if what}
     assert not wrong, "\n\n".join(f"{name}: {what}" for name, what in wrong.items())
+
+
+@pytest.mark.slow
+def test_training_steps_have_the_modules_gradients():
+    command = [sys.executable, "-W", "ignore", "-m", "tests.host.emit_gpu.training_child"]
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    wrong = {name: what for name, what in json.loads(done.stdout).items() if what}
+    assert not wrong, "\n\n".join(f"{name}: {what}" for name, what in wrong.items())

@@ -3,7 +3,7 @@
 import pickle
 
 from kernelwright.judge.sandbox.child import CallOptions
-from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.isolation import ChildOptions
 from kernelwright.judge.sandbox.program import Program
 
 

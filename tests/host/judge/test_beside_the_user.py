@@ -12,7 +12,8 @@ from tests.host.judge.one_child import program
 
 from kernelwright.judge.sandbox import kernel_calls
 from kernelwright.judge.sandbox.child import CallOptions
-from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
+from kernelwright.judge.sandbox.fork_server import ForkServer
+from kernelwright.judge.sandbox.isolation import ChildOptions
 
 SOURCE = """
 import os, resource, socket, torch

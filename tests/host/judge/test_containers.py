@@ -19,7 +19,8 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, SharedForkServerProcess
 from kernelwright.judge.sandbox import kernel_calls, landlock, seccomp
 from kernelwright.judge.sandbox.child import ChildEnded
-from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
+from kernelwright.judge.sandbox.fork_server import ForkServer
+from kernelwright.judge.sandbox.isolation import ChildOptions
 
 SOURCE = """
 import os, threading, torch
@@ -86,7 +87,8 @@ server.close()
 """
 BOTH_KINDS = """
 import pathlib, tempfile
-from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
+from kernelwright.judge.sandbox.fork_server import ForkServer
+from kernelwright.judge.sandbox.isolation import ChildOptions
 
 server = ForkServer({}, threads=1)
 with tempfile.TemporaryDirectory() as cache:

@@ -17,7 +17,8 @@ from tests.host.judge.one_child import begin, call
 
 from kernelwright.judge.sandbox import isolation, namespaces, protocol
 from kernelwright.judge.sandbox.child import CallOptions, ChildEnded
-from kernelwright.judge.sandbox.fork_server import ChildOptions, ForkServer
+from kernelwright.judge.sandbox.fork_server import ForkServer
+from kernelwright.judge.sandbox.isolation import ChildOptions
 from kernelwright.judge.sandbox.program import LibrarySetup
 
 SOURCE = """
@@ -364,7 +365,7 @@ def test_a_root_that_is_removed_while_it_is_built_does_not_come_again(tmp_path, 
     )
     if (child := os.fork()) == 0:
         try:
-            plan = isolation.Plan(str(scratch), os.getuid(), isolation.Limits(1 << 30))
+            plan = isolation.Plan(str(scratch), os.getuid(), 1 << 30)
             namespaces.enter_namespaces(plan)
             if os.fork() == 0:
                 namespaces.build_root(plan)

@@ -11,8 +11,9 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge, library_candidate
+from kernelwright.judge import Judge
 from kernelwright.judge.baselines import library_settings
+from kernelwright.search.library_candidate import library_candidate
 
 TASK = Task(
     "mlp",

@@ -9,9 +9,10 @@ from tests.host.swarm.candidates import CODE, TASK
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.dialects import reports
 from kernelwright.judge import Judge
 from kernelwright.judge.kinds import profiling
-from kernelwright.judge.sandbox import compiler_reports, counters
+from kernelwright.judge.sandbox import counters
 from kernelwright.judge.sandbox.program import Program
 
 PLAIN = 'extern "C" void run(float* y, long n) { for (long i = 0; i < n; ++i) y[i] *= 2; }'
@@ -33,7 +34,7 @@ def test_the_compilers_report_is_kept_with_the_verdict(fork_server):
 
 @pytest.mark.parametrize(("code", "words"), [(PLAIN, "loop vectorized"), (SCAN, "couldn't")])
 def test_a_loop_is_vectorised_or_it_is_said_why_not(code, words):
-    said = compiler_reports.compiled({"SOURCE": code})["SOURCE"]
+    said = reports.compiled({"SOURCE": code})["SOURCE"]
     assert any(words in str(remark) for remark in said.values())
 
 

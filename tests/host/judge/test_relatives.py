@@ -6,7 +6,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.baselines.library_settings import HUGE_PAGES
-from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.isolation import ChildOptions
 from kernelwright.judge.submission import build
 
 MANY = """

@@ -47,7 +47,7 @@ def test_a_winner_from_elsewhere_is_judged_first(task, tmp_path, monkeypatch, fo
         archive.add_task(task, [judge.workload])
         run = archive.start_run(task, settings)
         for where, candidate in won.items():
-            archive.add_proposal(run, Proposal(candidate, "rules", note=where))
+            archive.add_proposal(run, Proposal(candidate, "swarm", note=where))
             told = judge.evaluate(candidate, timed=False)
             told = replace(told, status=Status.PASSED, reasons=(), timing=FASTER)
             if where == "an older judge":

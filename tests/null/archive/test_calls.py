@@ -9,7 +9,7 @@ from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
 
 from kernelwright.archive import Archive
 from kernelwright.archive.connect import connect, parse
-from kernelwright.core.call import Call, Outcome, Trial
+from kernelwright.core.call import Call, Outcome, PastCall
 from kernelwright.core.errors import ArchiveError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
@@ -69,11 +69,11 @@ def test_trials_are_the_generators_calls_on_other_tasks(archive):
     for said, status in ((good, Status.PASSED), (bad, Status.WRONG_VALUES)):
         archive.add_proposal(run, said)
         archive.add_evaluation(run, verdict(said.candidate, status))
-    found = archive.trials(without_task=OTHER.digest)
+    found = archive.past_calls(without_task=OTHER.digest)
     assert found == [
-        Trial(TASK.source, CALL.model, CALL.context, passed) for passed in (True, False, False)
+        PastCall(TASK.source, CALL.model, CALL.context, passed) for passed in (True, False, False)
     ]
-    assert archive.trials(without_task=TASK.digest) == []
+    assert archive.past_calls(without_task=TASK.digest) == []
 
 
 def test_an_archive_of_the_first_schema_is_brought_up_and_keeps_its_rows(path):

@@ -18,7 +18,7 @@ from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.judge import SharedForkServerProcess
 from kernelwright.judge.devices.backend import backend_of
-from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.isolation import ChildOptions
 from kernelwright.judge.sandbox.runner_factory import RunnerFactory
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers import slots

@@ -32,6 +32,8 @@ WITNESSES = {
     "timed": "host/swarm/test_search.py:an_untimed_search_ends_with_the_first_correct_kernel",
     "precision": "host/judge/test_precision.py:"
     "what_is_refused_in_full_precision_passes_where_it_was_asked_for",
+    "backward": "host/search/test_training_steps.py:"
+    "a_file_of_ones_own_is_judged_on_its_gradients",
     "mode": "host/compiler/test_modes.py:the_judge_puts_candidates_and_baselines_into_the_mode",
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from kernelwright.judge.checks import CHECKS
-from kernelwright.judge.checks.values import VALUES
+from kernelwright.judge.checks.registry import VALUES
 from kernelwright.judge.perturb import values
 from kernelwright.judge.perturb.variation import Variation
 

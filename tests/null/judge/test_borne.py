@@ -1,4 +1,4 @@
-"""Which changes a reference bears: as many as there are, each in the first way that goes."""
+"""Which changes a reference accepts: as many as possible, each in the first way that it accepts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-from kernelwright.judge.perturb.admissible import MOST_TRIES, choose, mixed
+from kernelwright.judge.perturb.accepted import MOST_TRIES, choose, mixed
 
 
 def _given(n: int) -> list[torch.Tensor]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kernelwright.judge.perturb.buffers import with_other_buffers
-from kernelwright.judge.perturb.weights import randomised
+from kernelwright.judge.perturb.weight_sets import randomised
 
 X = torch.randn(8, 64)
 
@@ -26,11 +26,6 @@ def test_tables_of_ones_get_other_numbers_and_zeros(dtype):
 def test_tables_of_zeros_get_other_numbers_and_ones():
     found = changed(torch.zeros(4, 64, 64))
     assert 0.05 < float((found == 1).float().mean()) < 0.2 and bool((found != 0).all())
-
-
-def test_what_divides_gets_no_zeros():
-    found = changed(torch.ones(64, 32), lambda one: one(X) @ (1 / one.buffer))
-    assert bool((found != 0).all() and (found != 1).all())
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64])

@@ -99,7 +99,23 @@ def test_a_small_output_may_be_part_of_another():
 
 def test_a_list_is_as_good_as_a_tuple():
     reply = {"list": [{"tensor": SOUND}, {"plain": None}]}
-    assert len(check_claims(reply, ResultForm(LIKE, nesting((0, None))), "cpu")) == 1
+    assert len(check_claims(reply, ResultForm(LIKE, nesting((torch.ones(1), None))), "cpu")) == 1
+
+
+def test_a_dictionary_has_the_same_names_and_numbers():
+    reply = {"dict": {"logits": {"tensor": SOUND}, "n": {"plain": 3}}}
+    for result, is_alike in (
+        ({"logits": torch.ones(1), "n": 3}, True),
+        ({"hidden": torch.ones(1), "n": 3}, False),
+        ({"logits": torch.ones(1), "n": 4}, False),
+        ((torch.ones(1), 3), False),
+    ):
+        form = ResultForm(LIKE, nesting(result))
+        if is_alike:
+            assert len(check_claims(reply, form, "cpu")) == 1
+        else:
+            with pytest.raises(Refused, match="its result is"):
+                check_claims(reply, form, "cpu")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +145,8 @@ def test_any_other_claim_has_a_status(reply, status):
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: (
-        st.lists(inner) | st.dictionaries(st.sampled_from(["tensor", "list", "tuple", "x"]), inner)
+        st.lists(inner)
+        | st.dictionaries(st.sampled_from(["tensor", "list", "tuple", "dict", "x"]), inner)
     ),
 )
 

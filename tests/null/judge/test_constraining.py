@@ -5,7 +5,7 @@ import torch
 
 from kernelwright.core.task import Task
 from kernelwright.judge.perturb.weight_sets import AS_MADE
-from kernelwright.judge.reference.constraining import constrainable
+from kernelwright.judge.reference.observed import writable
 from kernelwright.judge.reference.oracle import Oracle
 
 TASK = """
@@ -53,7 +53,7 @@ def test_what_a_reference_does_to_its_weights_is_done_to_a_copy(text):
 def test_statistics_of_a_batch_norm_are_no_constraint():
     norm = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 3))
     norm.register_buffer("codes", torch.zeros(2))
-    assert [t.numel() for t in constrainable(norm)] == [3, 3, 9, 3, 2]
+    assert [t.numel() for t in writable(norm)] == [3, 3, 9, 3, 2]
 
 
 def test_who_only_reads_or_fills_a_tensor_of_his_own_constrains_nothing():

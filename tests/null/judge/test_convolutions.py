@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelwright.core.outcome import WarningCode
 from kernelwright.core.task import Task
-from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.compare.expected import expect
+from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.reference import study
-from kernelwright.judge.reference.convolutions import (
+from kernelwright.judge.reference.lowered import (
     RoundedConvolutions,
-    as_rounded,
+    for_convolutions,
     may_be_rounded,
 )
 from kernelwright.judge.reference.oracle import Oracle
@@ -83,7 +85,24 @@ def test_what_the_library_may_round_a_candidate_may(is_allowed, monkeypatch):
     monkeypatch.setattr(study, "may_be_rounded", lambda device: is_allowed)
     reference = Oracle(Task("conv", "test", CONVOLVES), "cpu", 1)
     expected = reference.expectations.of(reference.first, reference.first_arguments)
-    assert (expected.allowed[0] > 1e-4) == is_allowed
+    assert (expected.outputs[0].allowed > 1e-4) == is_allowed
+
+
+def test_errors_of_tf32_are_told():
+    """A comparison with float32 at 1e-4 would fail."""
+    own = [torch.randn(4, 8)]
+    expected = expect(own, [own[0].double()], [0.0])
+    wider = for_convolutions(expected, lambda: [own[0] * 1.001], is_own=True)
+    assert compare(own, wider).warnings == ()
+    (warned,) = compare([own[0] * 1.0005], wider).warnings
+    assert warned.code is WarningCode.TF32
+
+
+def test_full_precision_allows_no_tf32(monkeypatch):
+    monkeypatch.setattr(study, "may_be_rounded", lambda device: True)
+    reference = Oracle(Task("conv", "test", CONVOLVES).in_precision("fp32"), "cpu", 1)
+    expected = reference.expectations.of(reference.first, reference.first_arguments)
+    assert expected.outputs[0].allowed < 1e-5 and not reference.profile.precision
 
 
 @pytest.mark.parametrize("is_own", [False, True])
@@ -91,6 +110,7 @@ def test_where_rounding_explains_anything_it_is_no_yardstick(is_own):
     """A small difference of large numbers: zeros would be as near as TF32 is."""
     own = [torch.randn(4, 8)]
     expected = expect(own, [own[0].double()], [0.0])
-    assert as_rounded(expected, lambda: [own[0] * 1.001], is_own=is_own).allowed[0] > 1e-3
-    found = as_rounded(expected, lambda: [own[0] * 1.5], is_own=is_own)
+    near = for_convolutions(expected, lambda: [own[0] * 1.001], is_own=is_own)
+    assert near.outputs[0].allowed > 1e-3
+    found = for_convolutions(expected, lambda: [own[0] * 1.5], is_own=is_own)
     assert found is (expected if is_own else None)

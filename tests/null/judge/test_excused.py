@@ -10,7 +10,7 @@ from tests.null.judge.stubs import oracle_like
 
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.checks import TASK, Draw
-from kernelwright.judge.checks.integers import RESAMPLED
+from kernelwright.judge.checks.registry import RESAMPLED
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.verify.verification import Verification
 

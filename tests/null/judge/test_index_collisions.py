@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from kernelwright.judge.perturb.distinct import is_once
 from kernelwright.judge.perturb.index_collisions import n_collisions, with_collisions
+from kernelwright.judge.perturb.integers import is_once
 
 N = 10**9
 WORDS, LABELS = torch.randint(1, N, (4, 32)), torch.randint(1, N, (64,))

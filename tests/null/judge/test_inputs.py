@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 from tests.null.judge.perturbing import NAMES, transform
 
 from kernelwright.judge.perturb.fixed import Fixed, find_fixed, renew
-from kernelwright.judge.perturb.specials import (
+from kernelwright.judge.perturb.values import (
+    CONDITION,
     VARIED,
     has_numbers,
     vary_numbers,
     with_specials,
 )
-from kernelwright.judge.perturb.values import CONDITION
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,13 +53,6 @@ def test_the_same_seed_draws_the_same_inputs(name):
     assert torch.equal(one, two)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_a_constant_loses_much_in_any_downcast(dtype):
-    for seed in range(20):
-        (x,) = transform([torch.rand(4, 4)], "constant", seed)
-        assert ((x.to(dtype).float() - x) / x).abs().min() > 1e-4
-
-
 def test_integers_vary_if_nothing_else_in_a_call_is_new():
     x, mask = torch.randint(100, (9, 40)), torch.ones(9, dtype=torch.bool)
     fixed, warnings = find_fixed(lambda seed: [x, mask], lambda given: given[:1])
@@ -75,37 +66,16 @@ def test_integers_vary_if_nothing_else_in_a_call_is_new():
 def test_complex_numbers_that_are_the_same_in_every_draw_are_varied():
     x = torch.randn(9, 5, dtype=torch.complex64)
     fixed, _ = find_fixed(lambda seed: [x], lambda given: given)
-    (new,) = renew([x], replace(fixed, is_shuffled=False), 1)
+    (new,) = renew([x], fixed, 1)
     assert fixed.which == [True] and 0 < float(((new - x) / x).abs().max()) <= VARIED * 1.001
 
 
-def test_fixed_rows_are_shuffled_together_with_tensors_of_the_same_length():
-    points = torch.arange(1.0, 65.0)[:, None].expand(64, 3) * torch.tensor([1.0, 100.0, 1e4])
-    values = torch.arange(1.0, 65.0)
-    values[0] = 64.0  # so that they are not in order
-    fixed, _ = find_fixed(lambda seed: [points.clone(), values], lambda given: given)
-    moved, told = renew([points.clone(), values], fixed, 1)
-    assert fixed.is_shuffled and not torch.allclose(moved, points, rtol=0.1)
-    assert torch.allclose(moved[:, 1] / moved[:, 0], torch.tensor(100.0), rtol=0.05)
-    assert torch.allclose(moved[:, 0][told < 60], told[told < 60], rtol=0.05)
-
-
-def test_fixed_masks_are_not_shuffled():
+def test_infinities_of_fixed_masks_stay():
     bias = torch.rand(64, 64) + 1
     bias[5, 7] = -torch.inf
     fixed, _ = find_fixed(lambda seed: [bias], lambda given: [given[0].exp()])
     (new,) = renew([bias], fixed, 1)
     assert torch.equal(new.isfinite(), bias.isfinite()) and not torch.equal(new, bias)
-
-
-@pytest.mark.parametrize("padding", [(-1,), (slice(None), -1), (3, 5)])
-def test_few_zeros_and_padding_do_not_prevent_shuffling(padding):
-    x = torch.randn(64, 16)
-    x[padding] = 0.0
-    (new,) = renew([x], Fixed([True], is_shuffled=True), 1)
-    assert int((new == 0).sum()) == int((x == 0).sum())
-    assert float(((new - x).abs() > 0.1 * x.abs()).float().mean()) > 0.8
-    assert torch.allclose(new.norm(dim=1).sort().values, x.norm(dim=1).sort().values, rtol=0.05)
 
 
 @pytest.mark.parametrize("kind", ["band", "triangle", "mask", "causal", "filled up"])
@@ -121,34 +91,27 @@ def test_zeros_of_filters_and_triangles_stay_in_place(kind):
         x = x.triu(1).masked_fill(x.triu(1) != 0, -torch.inf)
     else:
         x[20:] = 0.0
-    (new,) = renew([x], Fixed([True], is_shuffled=True), 1)
+    (new,) = renew([x], Fixed([True]), 1)
     assert torch.equal(new == 0, x == 0) and torch.equal(new.isfinite(), x.isfinite())
-
-
-def test_fixed_inputs_are_not_shuffled_if_the_reference_rejects_it():
-    x = torch.rand(64) + 1
-    near = lambda given: [(0.1 - (x - given[0]).abs()).sqrt()]  # noqa: E731
-    fixed, warnings = find_fixed(lambda seed: [x], near)
-    assert fixed.which == [True] and not fixed.is_shuffled and not warnings
 
 
 def test_equal_arguments_become_unequal_in_most_distributions():
     x = torch.randn(64, 64)
-    for name in ("outliers", "one_hot", "sparse", "constant"):
+    for name in ("outliers", "sparse"):
         one, other = transform([x, x.clone()], name, 7)
         assert not torch.equal(one, other)
 
 
 def test_gaps_between_the_numbers_of_a_slice_hold_zeros():
     x = torch.randn(64, 100)[:, :50]
-    (y,) = transform([x], "negated", 7)
+    (y,) = transform([x], "small", 7)
     assert not y.as_strided((63, 50), (100, 1), 50).any()
 
 
 def test_expanded_tensors_change_and_stay_expanded():
     x = torch.rand(8, 1, 16).expand(8, 5, 16)
-    (y,) = transform([x], "negated", 7)
-    assert y.stride() == x.stride() and torch.equal(y, -x)
+    (y,) = transform([x], "small", 7)
+    assert y.stride() == x.stride() and torch.equal(y, x * 1e-3)
 
 
 def test_numbers_among_arguments_are_varied_wherever_they_are():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelwright.judge.perturb.fixed import same_integers
 from kernelwright.judge.perturb.integers import (
     ELSEWHERE,
-    TWICE,
     can_skew,
     resample_integers,
+    same_integers,
     skew_integers,
 )
 
@@ -54,16 +53,15 @@ def test_a_few_offsets_stay_in_order_between_their_ends(offsets):
     assert any(not torch.equal(y, x) for y in found)
 
 
-def test_steps_between_offsets_stay_within_a_python_integer_that_bounds_them():
-    even, uneven = torch.arange(0, 65, 16), torch.tensor([0, 5, 16, 48, 64])
+def test_equal_steps_stay_if_a_python_integer_gives_them():
+    """A kernel may allocate by it."""
+    even = torch.arange(0, 65, 16)
 
     def others(x, longest):
         return [resample_integers([x, longest], [True], seed)[0] for seed in range(8)]
 
-    assert all(torch.equal(y, even) for y in others(even, 16))  # they come to 64 in no other way
-    assert all(int(y.diff().max()) == 32 for y in others(uneven, 32))
-    assert any(not torch.equal(y, uneven) for y in others(uneven, 32))
-    assert any(not torch.equal(y, even) for y in others(even, 17))  # which bounds nothing
+    assert all(torch.equal(y, even) for y in others(even, 16))
+    assert any(not torch.equal(y, even) for y in others(even, 17))
     (places, _) = resample_integers([torch.arange(16), 16], [True], 7)
     assert int(places.max()) < 16
     (places, _) = resample_integers([torch.arange(16), 1], [True], 7)
@@ -92,14 +90,11 @@ def test_equal_steps_become_unequal():
     assert z.stride() == positions.stride() and set(z.diff().unique().tolist()) == {1, 2}
 
 
-def test_positions_that_fill_a_table_are_shuffled_or_repeated():
+def test_positions_that_fill_a_table_are_shuffled():
     positions, offsets = torch.arange(64)[None].repeat(4, 1), torch.arange(0, 513, 32)
     moved, gaps = resample_integers([positions, offsets], [True, True], 7, ELSEWHERE)
     assert not bool((moved == positions).any()) and torch.equal(moved.sort().values, positions)
     assert bool((gaps.diff() > 0).all())  # in steps of more than one there is a place
-    (twice,) = resample_integers([positions], [True], 7, TWICE)
-    assert torch.equal(twice[:, [0, -1]], positions[:, [0, -1]]) and bool((twice.diff() >= 0).all())
-    assert bool((twice.diff() == 0).any())
 
 
 def test_sorted_rows_that_share_no_number_exchange_numbers():
@@ -146,21 +141,6 @@ def test_one_of_the_skewed_integers_is_in_half_of_the_places():
     assert 0.4 < counts.max() / found.numel() < 0.7 and counts.min() > 0
     assert list(map(str, same)) == list(map(str, (order, places, 3)))
     assert can_skew(experts) and not can_skew(order) and not can_skew(places)
-
-
-def test_some_of_the_skewed_integers_are_absent():
-    few, many = torch.arange(8).repeat(64), torch.randint(100, (8, 1024))
-    for seed in range(8):
-        both = skew_integers([few, many], seed, are_some_absent=True)
-        assert [len(x.unique()) for x in both] == [7, 93]
-        assert all(x.flatten().bincount().max() / x.numel() > 0.4 for x in both)
-
-
-def test_each_line_of_skewed_tuples_lacks_other_numbers():
-    edges = torch.randint(100, (2, 4096))
-    (found,) = skew_integers([edges], 0, are_some_absent=True)
-    missing = [set(range(100)) - set(line.tolist()) for line in found]
-    assert [len(one) for one in missing] == [7, 7] and missing[0] != missing[1]
 
 
 def test_a_skewed_batch_of_graphs_stays_in_order_between_its_ends():
@@ -213,32 +193,13 @@ def test_skewed_rows_of_distinct_numbers_have_one_number_in_half_of_the_rows():
 
 
 @pytest.mark.parametrize("is_turned", [False, True])
-def test_edges_stay_unique_and_sorted_by_source(is_turned):
+def test_a_graphs_edges_in_the_order_of_their_sources_stay(is_turned):
     edges = (torch.rand(50, 50) < 0.4).nonzero()
     edges = edges.mT.contiguous() if is_turned else edges
-    for found in (*skew_integers([edges], 7), *resample_integers([edges], [True], 7)):
-        pairs = found.mT if is_turned else found
-        assert found.shape == edges.shape and not torch.equal(found, edges)
-        assert len(pairs.unique(dim=0)) == len(pairs)
-        assert bool((pairs[:, 0].diff() >= 0).all())
-
-
-@pytest.mark.parametrize("is_skewed", [True, False])
-def test_starts_stay_before_ends(is_skewed):
-    begins = torch.randint(0, 50, (64,))
-    own = [begins, begins + torch.randint(1, 50, (64,))]
-    for seed in range(8):
-        found = skew_integers(own, seed) if is_skewed else resample_integers(own, [True] * 2, seed)
-        assert bool((found[0] <= found[1]).all()) and not torch.equal(found[0], begins)
-
-
-def test_spans_in_a_table_end_after_they_start():
-    begins = torch.randint(0, 50, (64,))
-    spans = torch.stack([begins, begins + torch.randint(1, 20, (64,))], 1)
-    spans[0, 1] = spans[0, 0] + 1
-    for seed in range(8):
-        (found,) = skew_integers([spans], seed)
-        assert bool((found[:, 0] < found[:, 1]).all()) and not torch.equal(found, spans)
+    assert not can_skew(edges)
+    assert resample_integers([edges], [True], 7)[0] is edges
+    (mixed,) = resample_integers([edges.flip(1 if is_turned else 0)], [True], 7)
+    assert mixed.shape == edges.shape
 
 
 def test_sorted_rows_of_distinct_numbers_stay_distinct():
@@ -246,41 +207,6 @@ def test_sorted_rows_of_distinct_numbers_stay_distinct():
     for seed in range(8):
         (found,) = skew_integers([chosen], seed)
         assert bool((found.diff() > 0).all())
-
-
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
-def test_a_query_that_sees_something_still_does(dtype):
-    seen = torch.rand(64, 8) < 0.8
-    seen[:, 0] = True
-    for seed in range(8):
-        (found,) = skew_integers([seen.to(dtype)], seed)
-        assert bool((found != 0).any(-1).all())
-
-
-def test_two_graphs_of_one_batch_stay_in_order_and_in_step():
-    batch = torch.arange(20).repeat_interleave(10)
-    later = (batch + torch.randint(0, 3, batch.shape)).sort().values
-    for seed in range(8):
-        one, other = skew_integers([batch, later], seed)
-        assert bool((one <= other).all())
-        assert bool((one.diff() >= 0).all()) and bool((other.diff() >= 0).all())
-
-
-def test_three_ordered_tensors_stay_ordered():
-    first = torch.randint(0, 50, (64,))
-    own = [first, first + torch.randint(1, 9, (64,)), first + torch.randint(10, 20, (64,))]
-    for seed in range(8):
-        a, b, c = skew_integers(own, seed)
-        assert bool((a < b).all()) and bool((b < c).all())
-
-
-def test_masks_that_exclude_each_other_still_do():
-    kind = torch.randint(3, (64, 64))
-    for found in (
-        skew_integers([kind == 0, kind == 1], 7),
-        resample_integers([kind == 0, kind == 1], [True, True], 7),
-    ):
-        assert not bool((found[0] & found[1]).any())
 
 
 def test_a_mask_of_lengths_stays_one_when_it_is_drawn_anew():

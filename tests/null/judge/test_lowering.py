@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelwright.core.errors import UsageError
-from kernelwright.core.task import PRECISIONS, Task
+from kernelwright.core.task import Task
 from kernelwright.judge.baselines.library_settings import ALWAYS, SETTINGS, settings_of
-from kernelwright.judge.compare.outputs import ROUNDING
+from kernelwright.judge.compare.expected import ROUNDING
 from kernelwright.judge.sandbox.lowering import lower, rounded
 
 TASK = Task("t", "builtin", "class Model: ...\n")
 floats = st.floats(min_value=2.0**-10, max_value=6e4, width=32)
 
 
-@given(st.lists(floats, min_size=1), st.sampled_from(PRECISIONS))
+@given(st.lists(floats, min_size=1), st.sampled_from([*ROUNDING]))
 def test_rounding_is_to_nearest_and_rounds_once(values, precision):
     x = torch.tensor(values)
     x = torch.cat([x, -x])
@@ -65,7 +65,7 @@ def test_a_task_in_another_precision_is_another_task():
     assert lowered.digest != TASK.digest
     assert lowered.in_precision("bf16") is lowered is lowered.in_precision("")
     assert TASK.in_precision("") is TASK
-    assert replace(TASK, source='PRECISION = "fp32"\n').precision == ""
+    assert replace(TASK, source='PRECISION = "fp64"\n').precision == ""
     with pytest.raises(UsageError, match="cannot be judged in"):
         lowered.in_precision("fp16")
     with pytest.raises(UsageError) as caught:

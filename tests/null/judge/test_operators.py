@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from kernelwright.judge.compare.allowances import FURTHER, explained_by_rounding
-from kernelwright.judge.compare.growth import MOVED, SUM_ULP, ULP32, summation_growth
+from kernelwright.judge.compare.expected import FACTOR, expect
+from kernelwright.judge.compare.growth import SUM_ULP, ULP32, summation_growth
 from kernelwright.judge.compare.operators import Rounding
-from kernelwright.judge.compare.outputs import FACTOR, compare, expect
+from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.refusal import WrongValues
 
 N_RUNS = 8
@@ -63,7 +64,9 @@ def test_another_order_is_let_pass_where_the_reference_cancels_and_a_narrow_type
     expected = expect([exact.to(dtype)], [exact], [8.0])
     runs = [rounded(loss, x.double(), equal_terms=True, times=n) for n in (1.0, FURTHER)]
     for found, further in zip(*runs, strict=True):
-        expected = explained_by_rounding(expected, [found], [further], most=0.25)
+        (output,) = expected.outputs
+        wider = explained_by_rounding(output, found, further, most=0.25)
+        expected = replace(expected, outputs=(wider,))
     unit = torch.finfo(dtype).eps / 2
     compare([exact.to(dtype) + 100 * unit], expected)
     with pytest.raises(WrongValues):
@@ -72,12 +75,12 @@ def test_another_order_is_let_pass_where_the_reference_cancels_and_a_narrow_type
 
 def test_what_nobody_can_say_is_not_compared_but_on_the_tasks_own_inputs():
     exact = torch.full((4,), 1e-9, dtype=torch.float64)
-    usual = expect([exact.float()], [exact], [8.0])
-    moved = [exact + 1e-8], [exact + FURTHER * 1e-8]
-    assert explained_by_rounding(usual, *moved, most=math.inf).allowed == [math.inf]
-    assert explained_by_rounding(usual, *moved, most=0.25).allowed == [0.25]
+    (usual,) = expect([exact.float()], [exact], [8.0]).outputs
+    moved = exact + 1e-8, exact + FURTHER * 1e-8
+    assert explained_by_rounding(usual, *moved, most=math.inf).allowed == math.inf
+    assert explained_by_rounding(usual, *moved, most=0.25).allowed == 0.25
     for lost in (math.nan, math.inf):
-        no_number = [exact * lost], [exact]
+        no_number = exact * lost, exact
         assert explained_by_rounding(usual, *no_number, most=math.inf).allowed == usual.allowed
 
 
@@ -87,11 +90,11 @@ def test_numbers_that_jump_off_a_border_explain_nothing():
     def steps(x):
         return (x * 2).floor()
 
-    usual = expect([steps(x).float()], [steps(x)], [8.0])
+    (usual,) = expect([steps(x).float()], [steps(x)], [8.0]).outputs
     runs = [rounded(steps, x, times=n) for n in (1.0, FURTHER)]
     for found, further in zip(*runs, strict=True):
         assert not torch.equal(found, steps(x))
-        assert explained_by_rounding(usual, [found], [further], most=0.25).allowed == usual.allowed
+        assert explained_by_rounding(usual, found, further, most=0.25).allowed == usual.allowed
 
 
 def test_where_a_sound_run_chooses_others_nobody_can_say_which_are_right():
@@ -103,13 +106,8 @@ def test_where_a_sound_run_chooses_others_nobody_can_say_which_are_right():
         chosen = scores.sigmoid().topk(8, 1).indices
         return boxes.gather(1, chosen[..., None].expand(-1, -1, 2))
 
-    usual = expect([best(scores).float()], [best(scores)], [MOVED])
-    assert usual.moved == [True]
+    (usual,) = expect([best(scores).float()], [best(scores)], [8.0]).outputs
     found, further = (list(rounded(best, scores, times=n))[1] for n in (1.0, FURTHER))
     assert not torch.equal(found, best(scores))
-    free = explained_by_rounding(usual, [found], [further], most=math.inf)
-    assert free.allowed == [math.inf] and not any(free.moved)
-    held = explained_by_rounding(usual, [found], [further], most=0.25)
-    assert held.allowed == usual.allowed
-    two = replace(expect([best(scores).float()] * 2, [best(scores)] * 2, [MOVED] * 2), moved=[])
-    assert explained_by_rounding(two, [found] * 2, [further] * 2, most=math.inf).moved == []
+    assert explained_by_rounding(usual, found, further, most=math.inf).allowed == math.inf
+    assert explained_by_rounding(usual, found, further, most=0.25).allowed == usual.allowed

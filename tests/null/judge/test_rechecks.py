@@ -9,7 +9,7 @@ import torch
 from tests.null.judge.stubs import oracle_like
 
 from kernelwright.judge.checks import CHECKS, Draw
-from kernelwright.judge.compare.outputs import expect
+from kernelwright.judge.compare.expected import expect
 from kernelwright.judge.sandbox.outputs import ResultForm
 from kernelwright.judge.sandbox.runner import Call, Runner
 from kernelwright.judge.verify import verification

@@ -6,7 +6,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox import runner_factory
-from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.isolation import ChildOptions
 
 
 class Backend:

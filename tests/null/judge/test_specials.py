@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from kernelwright.judge.compare.specials import Asking
+from kernelwright.judge.reference.observed import Asking
 
 X = torch.arange(6.0).reshape(2, 3)
 KEEP = torch.tensor([[True, False, True], [True, True, True]])
@@ -33,10 +33,10 @@ def masked():
 def test_those_of_the_inputs_are_asked_for(call, is_heard):
     with Asking() as asking:
         call()
-    assert asking.is_heard is is_heard
+    assert asking.for_specials is is_heard
 
 
 def test_a_mask_among_the_inputs_makes_some():
     with Asking([X, BELOW, KEEP]) as asking:
         (X[:1] + BELOW).softmax(-1).nan_to_num()
-    assert not asking.is_heard
+    assert not asking.for_specials

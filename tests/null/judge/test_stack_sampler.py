@@ -17,7 +17,7 @@ from kernelwright.judge.kinds.sampling import (
     StackSampler,
     answerable,
     owned,
-    whose,
+    owner_of,
 )
 
 GIVEN = ("/usr", "/env")
@@ -25,7 +25,7 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
 
 
 @pytest.mark.parametrize(
-    ("path", "n_bytes", "whose"),
+    ("path", "n_bytes", "owner_of"),
     [
         ("/tmp/4f1c.so", 1 << 16, OWN),
         ("", 1 << 16, MADE),  # written by a compiler into anonymous memory
@@ -43,9 +43,9 @@ COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so
         ("/tmp/lib-dynload/mine.so", 1 << 16, OWN),
     ],
 )
-def test_code_belongs_to_whom_its_file_says(path, n_bytes, whose):
+def test_code_belongs_to_whom_its_file_says(path, n_bytes, owner_of):
     (span,) = owned([(4096, 4096 + n_bytes, path)], GIVEN)
-    assert span.owner == whose
+    assert span.owner == owner_of
 
 
 def test_a_library_cut_in_pieces_is_a_library():
@@ -57,9 +57,9 @@ def test_a_library_cut_in_pieces_is_a_library():
 
 def test_a_thread_in_a_library_outweighs_one_in_own_code():
     memory = [Span(0, 10, OWN), Span(10, 20, LIBRARY), Span(20, 30, "")]
-    assert whose([5, 25], memory) == OWN
-    assert whose([5, 15], memory) == LIBRARY
-    assert whose([25, 99], memory) == ""
+    assert owner_of([5, 25], memory) == OWN
+    assert owner_of([5, 15], memory) == LIBRARY
+    assert owner_of([25, 99], memory) == ""
 
 
 def test_code_in_no_file_is_its_callers():
@@ -70,7 +70,7 @@ def test_code_in_no_file_is_its_callers():
     places = {name: stack.data_ptr() for name, stack in kept.items()} | {"no stack": 8}
 
     def answer(name):
-        return whose([answerable(os.getpid(), 5, places[name], memory)], memory)
+        return owner_of([answerable(os.getpid(), 5, places[name], memory)], memory)
 
     assert {name: answer(name) for name in places} == {
         "library": LIBRARY, "python": OWN, "nobody": OWN, "no stack": OWN,
@@ -87,7 +87,7 @@ def test_code_of_the_c_library_belongs_to_its_caller(stack, answer):
     memory = [Span(1, 10, LENT), Span(10, 20, OWN), Span(20, 30, LIBRARY), Span(30, 40, "")]
     kept = torch.tensor(stack + [0] * 1024)
     at = answerable(os.getpid(), 5, kept.data_ptr(), memory)
-    assert whose([at], memory) == answer
+    assert owner_of([at], memory) == answer
 
 
 def test_own_code_must_have_most_of_the_samples_that_come_as_a_surprise(monkeypatch):
@@ -95,7 +95,7 @@ def test_own_code_must_have_most_of_the_samples_that_come_as_a_surprise(monkeypa
     told = iter([LIBRARY, LIBRARY, OWN, OWN, OWN] * 2)
     monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
-    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
+    monkeypatch.setattr(sampling, "owner_of", lambda addresses, memory: next(told))
     sampler = StackSampler(1)
     for _ in range(4):
         times = sampler.sample_times(4e6)
@@ -110,7 +110,7 @@ def test_in_short_calls_all_samples_count_alike(monkeypatch):
     told = iter([LIBRARY, OWN, OWN] * 4)
     monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
-    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
+    monkeypatch.setattr(sampling, "owner_of", lambda addresses, memory: next(told))
     sampler = StackSampler(1)
     for _ in range(12):
         for _ in sampler.sample_times(2e5).after_s:
@@ -129,7 +129,7 @@ def test_sampling_goes_on_until_it_is_clear_whether_the_library_is_named_too(
     seen = itertools.cycle(told)
     monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
-    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(seen))
+    monkeypatch.setattr(sampling, "owner_of", lambda addresses, memory: next(seen))
     sampler = StackSampler(1)
     while not sampler.is_enough:
         for _ in sampler.sample_times(2e5).after_s:
@@ -151,7 +151,7 @@ def test_samples_that_never_saw_own_code_leave_none_to_believe_in(seen, is_nobod
     told = iter([seen, *[""] * 100])
     monkeypatch.setattr(sampling, "beside", lambda pid: [])
     monkeypatch.setattr(sampling, "whereabouts", lambda pid: [])
-    monkeypatch.setattr(sampling, "whose", lambda addresses, memory: next(told))
+    monkeypatch.setattr(sampling, "owner_of", lambda addresses, memory: next(told))
     sampler = StackSampler(1)
     for n_calls in range(FEWEST_SAMPLES):
         assert not (sampler.is_nobodys and n_calls < 2)

@@ -1,21 +1,26 @@
 """The memory that the supervisor counts, and that it waits without working."""
 
 import contextlib
+import ctypes
 import mmap
 import os
 import socket
 import subprocess
+import threading
 import time
 from types import SimpleNamespace
 
+from kernelwright.judge.sandbox import kernel_calls
 from kernelwright.judge.sandbox.supervisor import (
     STEP_S,
     Disk,
     MemoryUsage,
     _Supervisor,
+    held_bytes,
     open_memory,
-    page_tables_bytes,
 )
+
+PR_SET_NAME = 15  # include/uapi/linux/prctl.h
 
 
 def test_files_in_memory_count_whether_or_not_they_are_mapped():
@@ -44,7 +49,7 @@ def test_sockets_count_as_what_they_may_hold():
 
 
 def test_tables_of_pages_count_however_few_the_pages_are():
-    before = page_tables_bytes("/proc/self")
+    before = held_bytes("/proc/self")["VmPTE"]
     size = 1 << 30
     with (
         open("/dev/zero", "rb") as zeros,
@@ -52,7 +57,12 @@ def test_tables_of_pages_count_however_few_the_pages_are():
     ):
         for at in range(0, 1 << 30, 2 << 20):  # one page of each table
             assert mapped[at] == 0
-        assert page_tables_bytes("/proc/self") - before >= 512 * 4096
+        assert held_bytes("/proc/self")["VmPTE"] - before >= 512 * 4096
+
+
+def test_a_name_that_is_no_text_hides_no_memory():
+    kernel_calls.prctl(PR_SET_NAME, ctypes.addressof(ctypes.create_string_buffer(b"\xff\rVmPTE:x")))
+    assert held_bytes(f"/proc/self/task/{threading.get_native_id()}")["RssAnon"] > 0
 
 
 def test_it_leaves_the_core_to_the_process_that_it_waits_for():

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from kernelwright.judge.compare.outputs import compare, expect
+from kernelwright.judge.compare.expected import expect
+from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.refusal import WrongValues
 
 
@@ -15,7 +16,7 @@ def test_narrow_results_are_no_more_off_everywhere_than_rounded_now_and_then():
     with pytest.raises(WrongValues, match=r"typically off by .*, 6.* times as much"):
         compare([(x.float() * torch.sigmoid(1.702 * x.float())).bfloat16()], wanted)
     wide = expect([torch.nn.functional.gelu(x.float())], [exact], [8.0])
-    assert wide.typical == [0.0]
+    assert wide.outputs[0].typical == 0.0
 
 
 def test_narrow_results_of_one_row_are_no_more_off_either():
@@ -55,4 +56,4 @@ def test_what_was_widened_says_nothing_where_few_numbers_are_off():
     exact = torch.randn(256, 256, dtype=torch.float64)
     own = exact.float()
     own[0, 0] += 0.01
-    assert expect([own], [exact], [8.0], narrow=torch.bfloat16).typical == [0.0]
+    assert expect([own], [exact], [8.0], narrow=torch.bfloat16).outputs[0].typical == 0.0

@@ -2,8 +2,7 @@
 
 import torch
 
-from kernelwright.judge.perturb.persistent import constants, sorted_ones
-from kernelwright.judge.perturb.weights import Boldness, randomise_weights, randomised
+from kernelwright.judge.perturb.weight_sets import constants, randomise_weights, randomised
 
 
 def test_random_weights_change_signs_where_both_occur():
@@ -41,37 +40,7 @@ def test_a_frozen_module_keeps_only_filters_of_few_distinct_values():
     assert constants(made(), made) == {"sobel"}
 
 
-def test_an_identity_among_frozen_weights_is_a_weight():
-    """Training begins with those, and a kernel that leaves them out is right until then."""
-
-    def made():
-        module = torch.nn.Sequential(*(torch.nn.Linear(8, 8, bias=False) for _ in range(2)))
-        module.append(torch.nn.Conv1d(8, 8, 3, bias=False))
-        torch.nn.init.eye_(module[0].weight)
-        torch.nn.init.dirac_(module[2].weight)
-        return module.requires_grad_(False)
-
-    assert constants(made(), made) == frozenset()
-    filters = [lambda: made()[:1], lambda: made()[2:]]
-    assert [len(constants(one(), one)) for one in filters] == [1, 1]
-
-
-def test_a_frozen_identity_beside_trained_weights_is_one_too_and_what_unfolds_is_a_filter():
-    def made():
-        module = torch.nn.Linear(8, 8)
-        for name, value in {
-            "eye": torch.eye(8),
-            "dirac": torch.nn.init.dirac_(torch.empty(8, 4, 3, 3), groups=2),
-            "unfolds": torch.eye(9).view(9, 1, 3, 3),
-            "turns": torch.eye(8).flip(0),
-        }.items():
-            setattr(module, name, torch.nn.Parameter(value, requires_grad=False))
-        return module
-
-    assert constants(made(), made) == {"unfolds", "turns"}
-
-
-def test_parameters_that_are_sorted_whatever_the_seed_are_known():
+def test_parameters_that_are_sorted_whatever_the_seed_stay():
     def made():
         module = torch.nn.Linear(8, 8)
         module.edges = torch.nn.Parameter(torch.randn(5, 8).sort().values)
@@ -79,17 +48,7 @@ def test_parameters_that_are_sorted_whatever_the_seed_are_known():
         module.scale = torch.nn.Parameter(torch.ones(8))
         return module
 
-    assert sorted_ones(made(), made) == {"edges": False, "falling": True}
-
-
-def test_sorted_parameters_are_sorted_again():
-    module = torch.nn.LayerNorm(64)
-    module.edges = torch.nn.Parameter(torch.linspace(-1, 1, 64))
-    twin = randomised(
-        module, 7, lambda twin: twin(torch.randn(8, 64)), ordered={"edges": True, "bias": False}
-    )
-    assert bool((twin.edges.diff() <= 0).all() and (twin.bias.diff() >= 0).all())
-    assert not torch.equal(twin.edges, module.edges.flip(0))
+    assert constants(made(), made) == {"edges", "falling"}
 
 
 def test_complex_weights_are_changed_in_both_parts():
@@ -101,26 +60,25 @@ def test_complex_weights_are_changed_in_both_parts():
     assert bool((twin.mix.real != 0).all() and (twin.mix.imag != 0).all())
 
 
-def test_parameters_of_one_sign_get_the_other_where_that_is_borne_and_small_numbers_else():
+def test_parameters_of_one_sign_get_the_other_if_the_reference_accepts_it():
     module = torch.nn.LayerNorm(64)
     module.scale = torch.nn.Parameter(torch.rand(64) + 0.5)
     x = torch.randn(8, 64)
     twin = randomised(module, 7, lambda twin: twin(x) * twin.scale)
     assert 0.2 < float((twin.scale < 0).float().mean()) < 0.8
     twin = randomised(module, 7, lambda twin: twin(x) * twin.scale.log())
-    assert bool((twin.scale > 0).all()) and float(twin.scale.detach().min()) < 0.1
+    assert bool((twin.scale > 0).all())
 
 
-def test_two_numbers_have_both_signs_and_one_of_them_is_small():
+def test_two_numbers_have_both_signs():
     module = torch.nn.Module()
     for seed in range(16):
         module.scales = torch.nn.Parameter(torch.ones(2))
         module.shares = torch.nn.Parameter(torch.tensor([0.4, 0.6]))
         module.slopes = torch.nn.Parameter(torch.tensor([0.4, -0.6]))
-        randomise_weights(module, seed, Boldness.BOLDEST)
+        randomise_weights(module, seed, is_bold=True)
         for parameter in module.parameters():
             assert bool((parameter > 0).any() and (parameter < 0).any())
-        assert float(module.shares.detach().abs().min()) < 0.06
 
 
 def test_rows_for_padding_stay_zeros():

@@ -8,8 +8,8 @@ import torch
 from tests.null.judge.stubs import oracle_like
 
 from kernelwright.judge.checks import CHECKS, Draw
-from kernelwright.judge.compare.outputs import expect
-from kernelwright.judge.compare.zeros import AskingForZeros
+from kernelwright.judge.compare.expected import expect
+from kernelwright.judge.reference.observed import Asking
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.runner import Call
 from kernelwright.judge.verify.verification import Verification
@@ -34,16 +34,17 @@ SIGNED = X - 3.5
     ],
 )
 def test_comparisons_with_zero_are_noticed_if_no_input_is_zero(call, is_heard):
-    with AskingForZeros() as asking:
+    with Asking() as asking:
         call()
-    assert asking.is_heard is is_heard
+    assert asking.for_zeros is is_heard
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
 def test_differences_on_zero_slices_are_warnings_unless_the_reference_asks_for_zeros(is_asked):
     own = [torch.zeros(4, 8)]
     expected = expect(own, [own[0].double()], [0.0])
-    expected = replace(expected, is_conditioned=True, is_explained=True, jumps=[torch.zeros(4, 8)])
+    outputs = (replace(expected.outputs[0], jumps=torch.zeros(4, 8)),)
+    expected = replace(expected, is_conditioned=True, is_explained=True, outputs=outputs)
     oracle = oracle_like(expected=lambda *_: expected, asks_for_zeros=is_asked)
     backend = SimpleNamespace(memory_bytes=lambda: 1 << 30)
     runner = SimpleNamespace(

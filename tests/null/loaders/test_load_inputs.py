@@ -51,13 +51,16 @@ def test_a_scalar_spec_is_its_value(spec, value):
         ("float32[8]<3", "only integers take a bound"),
         ("float32(8)", "write float32"),
         ("float32[8,,8]", "write float32"),
-        ("[1, 2]", "write float32"),
+        ("(1, 2", "write float32"),
+        ("(float32[2],])", "close every bracket"),
+        ("[1, flot32[8]]", 'did you mean "float32"'),
+        ("norm", "write float32"),
     ],
 )
 def test_an_invalid_spec_is_an_error_with_the_syntax(spec, advice):
     with pytest.raises(TaskError, match=advice) as caught:
         expression(spec)
-    assert caught.value.seen == spec
+    assert caught.value.seen in spec
 
 
 @given(st.sampled_from(FLOATS), SHAPES, st.sampled_from([-3.0, 0.0, 50.0]), st.booleans())
@@ -102,7 +105,17 @@ def test_a_sparse_example_is_an_error():
         expression(torch.eye(3).to_sparse())
 
 
-@pytest.mark.parametrize("value", [torch.zeros(2, dtype=torch.complex64), {"x": 1}, [1]])
+@pytest.mark.parametrize("value", [torch.zeros(2, dtype=torch.complex64), {1, 2}, [object()]])
 def test_an_input_that_text_cannot_express_needs_a_function(value):
     with pytest.raises(TaskError, match="inputs=make_inputs"):
         expression(value)
+
+
+def test_specs_and_examples_nest():
+    spec = "(float32[2,3], [int64[4]<5, none], {cos: float32[2], 'n': 3}, \"gelu\", (bool[2]))"
+    rows, (integers, nothing), named, text, (mask,) = drawn(spec)
+    assert rows.shape == (2, 3) and integers.max() < 5 and nothing is None
+    assert named["cos"].shape == (2,) and named["n"] == 3 and text == "gelu"
+    assert mask.dtype == torch.bool
+    rows, named = drawn(["float32[2]", {"x": (torch.ones(3), 1)}])
+    assert rows.shape == (2,) and named["x"][0].shape == (3,) and named["x"][1] == 1

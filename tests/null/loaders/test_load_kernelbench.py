@@ -53,7 +53,10 @@ UNFIT = {
         "the forward computes gradients, but kernels are judged without gradients",
     ),
     "constructor": (GOOD.replace("[8]", "[8, 9]"), r"Model\(\*get_init_inputs\(\)\) fails"),
-    "result": (GOOD.replace("return self.drop", "return str"), "result cannot be compared"),
+    "result": (
+        GOOD.replace("return self.drop", "return (lambda y: float(y.sum()))"),
+        "result cannot be compared",
+    ),
 }
 
 
@@ -136,11 +139,11 @@ def test_inputs_that_do_not_fit_are_an_error_at_the_check(tmp_path, case):
 
 def test_a_kernelwright_error_is_not_wrapped(tmp_path):
     task = load(written(tmp_path, GOOD))
-    result = {"logits": torch.zeros(1)}
+    result = {"logits": torch.zeros(1), "loss": 0.5}
     with pytest.raises(TaskError) as caught, task_code(task, *MISFIT):
         flatten(result)
     assert caught.value.what == "the forward's result cannot be compared"
-    assert caught.value.seen == "dict" and caught.value.__cause__ is None
+    assert caught.value.seen == "float" and caught.value.__cause__ is None
 
 
 def test_a_result_nested_too_deep_is_the_tasks_fault():
@@ -149,7 +152,7 @@ def test_a_result_nested_too_deep_is_the_tasks_fault():
     for _ in range(8):
         result = [result]
     assert len(flatten(result)) == 1
-    with pytest.raises(TaskError, match="nests lists or tuples more than 8 deep"):
+    with pytest.raises(TaskError, match="is nested more than 8 deep"):
         flatten([result])
 
 

@@ -13,6 +13,8 @@ from kernelwright.core.errors import TaskError
 from kernelwright.loaders import check, load, open_reference
 
 FILE = """
+import dataclasses
+
 import torch
 from torch import nn
 
@@ -29,6 +31,27 @@ class Gate(nn.Module):
 
 def doubled(x, y, power=2):
     return (x + y) ** power
+
+
+class Scaled(nn.Module):
+    def forward(self, x, pair=None, power=2, *, scale=1.0, **others):
+        return (x * pair[0]) ** power * scale + others.get("shift", 0.0)
+
+
+@dataclasses.dataclass
+class Config:
+    width: int = 4
+    sizes: tuple = ()
+
+
+class Configured(nn.Module):
+    def __init__(self, config, layer=0):
+        super().__init__()
+        self.arguments = (config.width, config.sizes, layer)
+        self.linear = nn.Linear(config.width, 4)
+
+    def forward(self, x):
+        return self.linear(x)
 
 
 class Plain:
@@ -85,7 +108,7 @@ def test_a_class_in_a_package_is_imported_by_name():
 
 
 def test_an_importable_class_is_its_name():
-    assert load(nn.Softmax, inputs=["float32[3,8]"], init=[1]).entry == "Softmax"
+    assert load(nn.Softmax, inputs=["float32[3,8]"], init=[1]).name == "Softmax"
 
 
 def test_a_function_in_a_file_becomes_a_module(file):
@@ -236,9 +259,9 @@ def test_errors_of_a_named_class(file):
     error(f"{file}:Gate", r"do not fit Gate\(width, depth=2", inputs=specs)
     error(f"{file}:Gate", "do not fit Gate", inputs=specs, init=[8], kwargs={"depht": 1})
     error(f"{file}:Gate", "a list or a mapping", inputs=specs, init=8)
-    error(f"{file}:Gate", "a list or a mapping", inputs=specs, init="[8")
-    error(f"{file}:Gate", "cannot be written as text", inputs=specs, init=[object()])
-    error(f"{file}:Gate", "inputs are given by position", inputs={"x": 1}, init=[8])
+    error(f"{file}:Gate", "not understood", inputs=specs, init="[8")
+    error(f"{file}:Gate", "cannot be pickled", inputs=specs, init=[threading.Lock()])
+    error(f"{file}:Gate", "the inputs do not fit Gate", inputs={"y": 1}, init=[8])
     error(f"{file.parent / 'nothing.py'}:Gate", "no such file", inputs=specs)
     error("no_such_package.part:Gate", "no_such_package.part does not import", inputs=specs)
     with pytest.raises(TaskError, match="check its name"):  # the package itself is there
@@ -267,3 +290,34 @@ def test_the_error_about_a_missing_class_lists_the_others_once():
     with pytest.raises(TaskError, match='no class "Nope"') as caught:
         load("torch.nn:Nope")
     assert str(caught.value).count("AdaptiveAvgPool1d") == 1
+
+
+def test_inputs_by_name_are_in_the_order_of_the_forward(file):
+    named = {"scale": "2.0", "pair": ("3.0", "float32[8]"), "x": torch.ones(8), "shift": 1.0}
+    for inputs in (named, [torch.ones(8), "pair=(3.0, float32[8])", "scale=2.0", "shift=1.0"]):
+        reference = open_reference(load(f"{file}:Scaled", inputs=inputs))
+        _, pair, power, scale, shift = reference.inputs(0)
+        assert (pair[0], power, scale, shift) == (3.0, 2, 2.0, 1.0)
+        module = reference.build(0)
+        wanted = torch.full((8,), 19.0)
+        assert torch.equal(module(torch.ones(8), pair, power, scale, shift), wanted)
+        assert torch.equal(module(torch.ones(8), pair, scale=2.0, shift=1.0), wanted)
+        assert torch.equal(module(torch.ones(8), pair=pair), wanted / 2 - 0.5)
+    reference = open_reference(load(f"{file}:Scaled", inputs={"x": "1.0", "pair": ["2.0"]}))
+    assert reference.inputs(0) == [1.0, [2.0]]
+
+
+def test_the_constructor_takes_objects_by_their_dotted_names(file, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    file = file.rename(tmp_path / "configured_layers.py")
+    text = f"{file.stem}.Config(8, sizes=(1, 2)), layer=3"
+    for target in (f"{file.stem}:Configured", f"{file.stem}.Configured"):
+        task = load(target, inputs=["float32[2,8]"], init=text)
+        assert open_reference(task).build(0).arguments == (8, (1, 2), 3)
+        assert task.name == "Configured"
+    module = importlib.import_module(file.stem)
+    for init in ([module.Config(8)], {"config": module.Config(8)}):
+        task = load(module.Configured, inputs=["float32[2,8]"], init=init)
+        assert open_reference(task).build(0).arguments == (8, (), 0)
+    error(f"{file}:Configured", "Nope", inputs=["float32[2,8]"], init=f"{file.stem}.Nope()")
+    error(f"{file}:Configured", "no literal", inputs=["float32[2,8]"], init="[n for n in 3]")

@@ -5,10 +5,12 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.loaders.made_in import made_in
+from kernelwright.loaders.plain import flatten, nesting
 from kernelwright.loaders.reference import check, open_reference
+from kernelwright.loaders.thread_state import made_in_float64
 
 TEXT = """
+import collections
 import dataclasses
 from typing import NamedTuple
 
@@ -78,8 +80,8 @@ def test_inputs_that_cannot_be_passed_to_a_candidate_are_refused(given, seen):
         ("x.to_sparse()", "layout sparse_coo"),
         ("x.to_sparse_csr()", "layout sparse_csr"),
         ("torch.nested.nested_tensor([x[0]])", "a nested tensor"),
-        ("{'x': x}", "dict"),
-        ("[x, 'text']", "str"),
+        ("{'x': 0.5}", "float"),
+        ("[x, one_more]", "function"),
         ("x.to(torch.complex32)", "a tensor of complex32"),
     ],
 )
@@ -89,13 +91,22 @@ def test_results_that_cannot_be_compared_are_refused(result, seen):
 
 
 @pytest.mark.parametrize(
-    ("result", "seen"),
-    [("Pair(x, x + 1)", "Pair"), ("[x, Pair(x, x)]", "Pair"), ("Rows([x])", "Rows")],
+    ("result", "nested"),
+    [
+        ("Pair(x, x + 1)", "[tensor, tensor]"),
+        ("[x, Rows([x])]", "[tensor, [tensor]]"),
+        ("{'x': (x, None), 'n': x.shape[0]}", "{'x': [tensor, None], 'n': 4}"),
+        ("[Both(x), 'text', True]", "[{'a': tensor}, 'text', True]"),
+        ("collections.OrderedDict(x=x)", "{'x': tensor}"),
+    ],
 )
-def test_results_of_other_classes_are_refused(result, seen):
-    with pytest.raises(TaskError, match=f"seen: {seen}\n.*tuple") as refused:
-        check(task(result=result))
-    assert "plain" in refused.value.what
+def test_containers_of_any_kind_are_results_and_their_numbers_count(result, nested):
+    odd = task(result=result)
+    assert check(odd)
+    reference = open_reference(odd)
+    given = reference.build(0)(*reference.inputs(0))
+    assert nesting(given) == nested
+    assert len(flatten(given)) == nested.count("tensor")
 
 
 def test_torchs_own_named_tuples_are_taken_as_plain_ones():
@@ -159,5 +170,5 @@ def test_the_default_dtype_of_a_task_affects_only_that_task():
     assert reference.inputs(0)[0].dtype == torch.float64
     with open_reference(task()).in_its_type():
         assert torch.ones(1).dtype == torch.float32
-    with made_in(torch.float64), open_reference(task()).in_its_type():  # somebody asks for that
+    with made_in_float64(), open_reference(task()).in_its_type():  # somebody asks for that
         assert torch.ones(1).dtype == torch.float64

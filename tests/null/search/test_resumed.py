@@ -11,6 +11,7 @@ from kernelwright.core.evaluation import Environment
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION
+from kernelwright.proposers.emitted import EMITTER_VERSION, MARK
 from kernelwright.search.loop import _Search
 
 HERE = Environment("cpu", {"cpu": "this one"})
@@ -21,7 +22,7 @@ HERE = Environment("cpu", {"cpu": "this one"})
 )
 def test_candidates_that_the_machine_failed_on_are_tried_again(tmp_path, status, is_seen):
     settings = Settings(archive=str(tmp_path / "archive.sqlite"))
-    said = proposal()
+    said = proposal(schedule={MARK: EMITTER_VERSION})
     with Archive(settings.archive) as archive:
         archive.add_task(TASK, [WORKLOAD])
         run = archive.start_run(TASK, settings)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.null.swarm.briefs import BRIEF, call, proposal, verdict
 
-from kernelwright.core.call import Outcome, Trial
+from kernelwright.core.call import Outcome, PastCall
 from kernelwright.proposers.swarm.bandit import Arm, choose, kind_of, reward
 
 CONTEXT = ("reference", "verdicts")
@@ -51,10 +51,10 @@ def test_the_cheaper_of_two_equal_arms_is_asked_more():
 
 def test_results_on_tasks_of_the_same_kind_count():
     same, other = "y = torch.tanh(x)", "torch.matmul(x, w)"
-    lessons = [Trial(same, GOOD.model, CONTEXT, True)] * 40
-    lessons += [Trial(other, BAD.model, CONTEXT, True)] * 40
+    lessons = [PastCall(same, GOOD.model, CONTEXT, True)] * 40
+    lessons += [PastCall(other, BAD.model, CONTEXT, True)] * 40
     assert kind_of(BRIEF.task.source) == kind_of(same) != kind_of(other)
-    assert chosen(replace(BRIEF, trials=tuple(lessons)))[GOOD] > 200
+    assert chosen(replace(BRIEF, past_calls=tuple(lessons)))[GOOD] > 200
 
 
 def test_an_arm_that_fails_three_times_rests_until_the_next_run():

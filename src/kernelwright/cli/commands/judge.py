@@ -11,7 +11,16 @@ from kernelwright import api
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
-from kernelwright.cli.options import ARCHIVE, GPUS, INPUTS, JSON, MACHINE, RECEIPT, SUITE, init_of
+from kernelwright.cli.options import (
+    ARCHIVE,
+    GPUS,
+    INPUTS,
+    JSON,
+    MACHINE,
+    RECEIPT,
+    SUITE,
+    field_options,
+)
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
@@ -22,11 +31,12 @@ from kernelwright.core.task import Task
 from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S
 from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
+from kernelwright.shipping.package import package_at
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.slots import worker_slots
 
 BELONGS = {
-    "a file": {"inputs", "init", "entry", "receipt"},
+    "a file": {"inputs", "init", "entry", "receipt", "backward"},
     "a folder": {"inputs", "init", "entry", "archive"},
     "--suite": {"path", "levels", "problems", "jobs", "gpus", "entry", "archive"},
     "--repeat": {"inputs", "init"},
@@ -41,6 +51,7 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
 @click.option("--entry", metavar="NAME", help="Judge this class of CANDIDATE. Default: ModelNew.")
 @INPUTS
 @MACHINE
+@field_options(Settings, "backward")
 @RECEIPT
 @click.option(
     "--repeat",
@@ -70,7 +81,8 @@ def command(
     **options: Any,
 ) -> Answer:
     """Judge the kernel in the file CANDIDATE, whoever wrote it, or every file of the folder
-    CANDIDATE.
+    CANDIDATE. A folder may also be a package that `kernelwright export` wrote or one of Hugging
+    Face's kernels (--entry names a layer of it), and a file a solution of FlashInfer-Bench.
 
     Verdicts on a folder are archived as they are reached: Ctrl-C keeps them, and the same command
     resumes from there. With --suite, CANDIDATE is a folder, and the name of each file (or of its
@@ -104,7 +116,7 @@ def command(
             do="kernelwright judge TASK CANDIDATE; see kernelwright judge --help",
         )
     task, candidate = words[0], Path(words[1])
-    if candidate.is_dir():
+    if candidate.is_dir() and package_at(candidate) is None:
         _only("a folder", given)
         return _judge_folder(task, candidate, given, settings)
     _only("a file", given)
@@ -112,20 +124,21 @@ def command(
 
 
 def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings) -> Answer:
-    candidate, receipt = api.read_candidate(file), given.get("receipt")
+    """Judge the candidate in a file or in a package."""
+    receipt = given.get("receipt")
+    loaded = settings.applied_to(_load(task, given))
+    candidate = api.read_candidate(file, task=loaded, entry=given.get("entry"))
     with ShowProgress(_waiting_line) as progress:
         progress(as_text(file.name))
         evaluation = api.judge(
-            task,
+            loaded,
             candidate,
-            inputs=_inputs(given),
-            init=init_of(given.get("init")),
-            entry=given.get("entry"),
             receipt=receipt,
             device=settings.device,
             threads=settings.threads,
             cache=settings.cache,
             precision=settings.precision,
+            backward=given.get("backward"),
             mode=settings.mode,
         )
     return answers.verdict(evaluation, candidate, receipt)
@@ -155,7 +168,7 @@ def _inputs(given: dict[str, Any]) -> list[str] | None:
 
 def _load(target: str, given: dict[str, Any]) -> Task:
     """Load the task that a command line names, with the inputs and arguments that it gives."""
-    return load(target, inputs=_inputs(given), init=init_of(given.get("init")))
+    return load(target, inputs=_inputs(given), init=given.get("init"))
 
 
 def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Settings) -> Answer:

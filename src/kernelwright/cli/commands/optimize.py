@@ -15,7 +15,6 @@ from kernelwright.cli.options import (
     PROPOSING,
     SUITE,
     field_options,
-    init_of,
 )
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
@@ -31,7 +30,7 @@ from kernelwright.suites.suite import suite_entries
 @click.argument("task", metavar="[TASK]", required=False)
 @INPUTS
 @MACHINE
-@field_options(Settings, "dialects")
+@field_options(Settings, "dialects", "backward")
 @PROPOSING
 @field_options(Settings, "seed", "archive", "out")
 @SUITE
@@ -50,7 +49,7 @@ def command(
 ) -> Answer:
     """Search for a kernel faster than the library, for TASK or for every task of a suite.
 
-    TASK is a KernelBench-format file, file.py:Class, or package.module:Class. Ctrl-C keeps the
+    TASK is a KernelBench-format file, file.py:Class, or package.module.Class. Ctrl-C keeps the
     results so far; the same command resumes from there.
     """
     if (task is None) == (suite is None):
@@ -64,7 +63,7 @@ def command(
     with ShowProgress() as progress:
         if suite is None:
             result = api.optimize(
-                task, list(inputs) or None, init=init_of(init), on_progress=progress, **given
+                task, list(inputs) or None, init=init, on_progress=progress, **given
             )
             return answers.one_result(result)
         resolved = load_settings(Path.cwd(), **given)

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from kernelwright.archive import Archive
-from kernelwright.cli.commands.show import named
 from kernelwright.cli.options import JSON
 from kernelwright.console import answers
 from kernelwright.console.terminal import Answer
 from kernelwright.core.settings import Settings
+from kernelwright.report.choice import chosen_task
 from kernelwright.report.page import NAME, write
 
 
@@ -29,7 +29,7 @@ from kernelwright.report.page import NAME, write
 def command(archive: str, out: str | None, task: str | None, as_json: bool) -> Answer:
     """Write the HTML report of ARCHIVE: one file that opens offline."""
     with Archive(archive, create=False) as opened:
-        chosen = None if task is None else named(opened, task).digest
+        chosen = None if task is None else chosen_task(opened, task).digest
         path = write(opened, out or _beside(archive), task=chosen)
     return Answer({"report": str(path)}, answers.DONE, [str(path)])
 

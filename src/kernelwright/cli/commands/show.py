@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kernelwright.archive import Archive, ranking
+from kernelwright.archive import Archive
 from kernelwright.archive.receipt import Receipt
 from kernelwright.cli.options import ARCHIVE, JSON, RECEIPT
 from kernelwright.console import answers
@@ -15,9 +15,8 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import load_settings
-from kernelwright.core.task import Task
 from kernelwright.report import facts
-from kernelwright.report.chapter import chapters
+from kernelwright.report.choice import best_of, chosen_task
 
 
 @click.command("show")
@@ -37,9 +36,8 @@ def command(
     settings = load_settings(Path.cwd(), archive=archive)
     with Archive(settings.archive, create=False) as opened:
         if which == "best":
-            chosen = named(opened, task or _last_task(opened))
-            places = chapters(opened, chosen.digest)  # verdicts of two judges are never mixed
-            best = ranking.best(place.best for place in places if place.best is not None)
+            chosen = chosen_task(opened, task)
+            best = best_of(opened, chosen)
             if best is None:
                 nothing = f"nothing in the archive beats the library on {chosen.name}"
                 return Answer(
@@ -67,16 +65,3 @@ def _write_receipt(
             do="kernelwright judge TASK CANDIDATE --receipt FILE",
         )
     Receipt(archive.task(verdicts[-1].task), candidate, verdicts[-1]).write(path)
-
-
-def named(archive: Archive, name: str) -> Task:
-    """Return the task with this name, otherwise the one with this digest."""
-    named = [task for task in archive.tasks() if task.name == name]
-    return named[-1] if named else archive.task(name)
-
-
-def _last_task(archive: Archive) -> str:
-    runs = archive.runs()
-    if not runs:
-        raise UsageError("the archive is empty", seen="no runs", do="run kernelwright optimize")
-    return runs[-1].task

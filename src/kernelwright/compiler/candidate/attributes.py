@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+from collections.abc import Iterable
 from typing import Any
 
+import torch
 from torch import nn
 
 REBUILT = '''\
@@ -14,18 +18,29 @@ class Part(nn.Module):
         return getattr(self, str(position))
 
 
-def _place(module, path, shape, dtype, is_parameter):
+def _place(module, path, value, persistent=True):
     """Make the parameter or buffer ``path``, and the parts on the way to it."""
     *parts, name = path.split(".")
     for part in parts:
         if part not in module._modules:
             module.add_module(part, Part())
         module = module._modules[part]
-    value = torch.zeros(shape, dtype=dtype)
-    if is_parameter:
-        module.register_parameter(name, nn.Parameter(value))
+    if isinstance(value, nn.Parameter):
+        module.register_parameter(name, value)
     else:
-        module.register_buffer(name, value)'''
+        module.register_buffer(name, value, persistent)'''
+
+UNPACKED = '''\
+def _unpacked(text, shape, dtype):
+    """The numbers of a buffer that no state holds."""
+    numbers = bytearray(zlib.decompress(base64.b85decode(text)))
+    return torch.frombuffer(numbers, dtype=dtype).reshape(shape)'''
+
+FROM_TABLES = """
+        for path, shape, dtype, text in TABLES:
+            _place(self, path, _unpacked(text, shape, dtype), persistent=False)"""
+MOST_TABLE_BYTES = 1 << 20
+"""Characters of all tables in a file; those of rotary and relative positions have thousands."""
 
 REFUSED = '''\
 def _refusal(module, given, named):
@@ -83,3 +98,18 @@ def state_rows(module: nn.Module) -> list[tuple[str, tuple[int, ...], str, bool]
         (path, tuple(value.shape), str(value.dtype), isinstance(value, nn.Parameter))
         for path, value in state.items()
     ]
+
+
+def table_rows(
+    module: nn.Module, paths: Iterable[str]
+) -> list[tuple[str, tuple[int, ...], str, str]]:
+    """(path, shape, dtype, packed numbers) for the buffers among ``paths`` that the state does not
+    hold."""
+    state, buffers = module.state_dict(), dict(module.named_buffers(remove_duplicate=False))
+    held = {path: buffers[path] for path in paths if path in buffers and path not in state}
+    return [(p, tuple(b.shape), str(b.dtype), _packed(b)) for p, b in held.items()]
+
+
+def _packed(buffer: torch.Tensor) -> str:
+    numbers = buffer.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    return base64.b85encode(zlib.compress(numbers, 9)).decode()

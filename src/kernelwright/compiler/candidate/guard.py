@@ -34,7 +34,7 @@ TRACED = (
 )
 
 
-def _way(direct, traced, *tensors):
+def _way(direct, traced, expected, *tensors):
     """How a call on these inputs may be served: ``direct`` where launches can take the addresses of
     tensors, ``traced`` where torch records operators, else the reason why it may not."""
     if torch.compiler.is_dynamo_compiling():
@@ -56,9 +56,15 @@ def _way(direct, traced, *tensors):
         return "forward-mode gradients are wanted"
     if any(tensor.is_neg() or tensor._is_zerotensor() for tensor in tensors):
         return "an input is the negative of what its memory holds, or has no memory"
-    if not all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
-        return "the sizes of an input are symbols"
+    for tensor, (name, shape, *_) in zip(tensors, expected):  # asking would make a symbol a number
+        if any(isinstance(n, int) > isinstance(seen, int) for n, seen in zip(shape, tensor.shape)):
+            return f"a size of {{name}} that the kernels hold fixed is a symbol"
     return traced
+
+
+def _size(value, dim):
+    """A size of an input; 0 where it has no such dimension."""
+    return value.shape[dim] if isinstance(value, torch.Tensor) and value.dim() > dim else 0
 
 
 def _has_form(tensor, shape, strides, dtype):
@@ -87,8 +93,8 @@ def _other_form(name, *form):
     return (
         f"{{name}} is not of the shape, strides and dtype {{form}} on {device}; "
         "kernels for other forms come from a search with such inputs"
-    )
-
+    )'''
+_WANTS = '''
 
 NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
 
@@ -134,12 +140,14 @@ def _unfit_weights(module, weights):
     return ""'''
 
 
-def checks_text(device_kind: str, *, weights: bool) -> str:
+def checks_text(device_kind: str, *, weights: bool, gradients: bool = False) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
-    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at.
+    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at; ``gradients``:
+    whether the kernels give gradients.
     """
-    text = "\n\n".join([_FITS, *([_WEIGHTS] if weights else [])])
+    parts = [_FITS, *([] if gradients else [_WANTS]), *([_WEIGHTS] if weights else [])]
+    text = "\n".join(parts)
     fits = text.format(device=device_kind, keys=device_kind.upper())
     source = inspect.getsource(unchanged)
     return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"
@@ -150,10 +158,11 @@ def form_text(shape: Sequence[int], strides: Sequence[int], dtype: str) -> str:
     return f"{tuple(shape)}, {tuple(strides)}, torch.{dtype}"
 
 
-def inputs_table(name: str, forms: Iterable[tuple[str, str]]) -> str:
-    """The table of the inputs for ``_unfit``, from (name, form)."""
+def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[str] = ()) -> str:
+    """The table of the inputs for ``_unfit``, from (name, form): a function of the free sizes."""
     rows = [f'"{each}", {form}' for each, form in forms]
-    return _table(name, "name, shape, strides and dtype of every input", rows)
+    about = "name, shape, strides and dtype of every input"
+    return _table(name, about, rows, f"lambda {', '.join(sizes)}: " if sizes else "")
 
 
 def weights_table(name: str, forms: Iterable[tuple[str, str]]) -> str:
@@ -172,6 +181,6 @@ def modules_table(name: str, modules: Mapping[str, Any]) -> str:
     return f"{name} = Described(\n    {{  # {about}\n{rows}\n    }},\n    __name__,\n)"
 
 
-def _table(name: str, about: str, rows: Iterable[str]) -> str:
+def _table(name: str, about: str, rows: Iterable[str], head: str = "") -> str:
     lines = "\n".join(f"    ({row})," for row in rows)
-    return f"{name} = (  # {about}\n{lines}\n)"
+    return f"{name} = {head}(  # {about}\n{lines}\n)"

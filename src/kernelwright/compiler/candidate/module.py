@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kernelwright.compiler.candidate.collisions import apart
 from kernelwright.compiler.candidate.guard import IMPORTS as GUARD_IMPORTS
 from kernelwright.compiler.candidate.guard import (
     checks_text,
@@ -24,7 +26,7 @@ from kernelwright.compiler.candidate.operators import (
 )
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Derived, Emitted
-from kernelwright.compiler.ir.ir import Call, Program, Step, Tensor, contiguous
+from kernelwright.compiler.ir.ir import Call, FreeSize, Program, Step, Tensor, contiguous
 from kernelwright.compiler.ir.prepared import (
     handed_on,
     lasting,
@@ -59,7 +61,7 @@ class Face:
     passed: str
     """The forward's parameters as they are passed on, such as 'x, mask'."""
     unpacked: str
-    """A first line that names the inputs of a forward with ``*inputs``; empty elsewhere."""
+    """Lines that name the tensors inside of containers among the arguments; often empty."""
     paths: Mapping[str, str]
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
@@ -70,11 +72,23 @@ class Face:
     """The same of the module's parts."""
     described: Mapping[str, Any] = field(default_factory=dict)
     """The module's parts, as ``unchanged.description_of`` has them."""
+    arguments: tuple[str, ...] = ()
+    """Conditions on arguments that are no tensors, and on the containers that hold tensors."""
+    imports: tuple[str, ...] = ()
+    """Those of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     is_refused_elsewhere: bool = False
     """Whether uses that the kernels are not made for are refused: there is no text of the
     reference's forward. Otherwise that forward serves them."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """The sizes that a call may choose, and the conditions on them under which kernels serve it."""
+
+    sizes: tuple[FreeSize, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
@@ -83,11 +97,17 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     guard = f"{checks}\n\n\n{expected_text(program, face)}"
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
+    own = [*kernel_sections(emitted, launches, face), guard, methods]
+    (*sections, methods), imports = apart(
+        own, own_imports((*emitted.imports, *face.imports), own), reference
+    )
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{methods}"
-    sections = [reference.definitions, *kernel_sections(emitted, launches, face), guard, model]
-    imports = (*reference.imports, *emitted.imports, *GUARD_IMPORTS)
     conditions = (*face.conditions, *emitted.conditions)
-    return file_text(_docstring(program, replace(face, conditions=conditions)), imports, sections)
+    return file_text(
+        docstring(program, replace(face, conditions=conditions)),
+        (*reference.imports, *imports),
+        [reference.definitions, *sections, model],
+    )
 
 
 def kernel_sections(
@@ -102,20 +122,32 @@ def kernel_sections(
     )
 
 
-def file_text(docstring: str, imports: tuple[str, ...], sections: Sequence[str]) -> str:
-    """A file of these sections, with the imports that they need."""
+def own_imports(emitted: Iterable[str], sections: Sequence[str]) -> list[str]:
+    """The imports that these sections need, of the library as far as they use it, each once."""
+    text = "\n".join(sections)
+    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
+    return list(dict.fromkeys((*emitted, *GUARD_IMPORTS, *library)))
+
+
+def file_text(docstring: str, imports: Iterable[str], sections: Sequence[str]) -> str:
+    """A file of these sections and imports.
+
+    An import that begins with a comment comes before all but ``__future__``: it is there for the
+    others.
+    """
     text = "\n\n\n".join(section.strip("\n") for section in sections if section)
-    lines = "\n".join(_imports(imports, text))
-    return f"{docstring}\n\n{lines}\n\n\n{text}\n"
+    lines = sorted(set(imports), key=lambda line: (not line.startswith("from __future__"), line))
+    return f"{docstring}\n\n{chr(10).join(lines)}\n\n\n{text}\n"
 
 
 def methods_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     """The new ``forward`` and what it needs, as methods."""
     prepare = _prepare_text(program, emitted, face)
     checked = replace(face, conditions=(*face.conditions, *emitted.conditions))
-    tensors = [tensor.name for tensor in program.inputs]
     ways, looks = _ways(program, emitted, face), looks_at_weights(program, face)
-    guard = guard_text(checked, signature, tensors, ways, weights=looks)
+    tensors = [tensor.name for tensor in program.inputs]
+    free = Free(program.sizes, emitted.limits)
+    guard = guard_text(checked, signature, tensors, ways, weights=looks, free=free)
     forward = _forward_text(program, emitted, signature, face)
     return "\n\n".join(filter(None, [prepare, guard, forward]))
 
@@ -125,27 +157,31 @@ def looks_at_weights(program: Program, face: Face) -> bool:
     return bool(program.attributes) and not face.compiled
 
 
-def _imports(given: tuple[str, ...], text: str) -> list[str]:
-    """The imports of the parts, and of the library as far as it is used, each once.
-
-    What begins with a comment comes before all but ``__future__``: it is there for the others.
-    """
-    library = [line for line in _LIBRARY_IMPORTS if f"{line.split()[-1]}." in text]
-    lines = set(given) | set(library)
-    return sorted(lines, key=lambda line: (not line.startswith("from __future__"), line))
-
-
-def _docstring(program: Program, face: Face) -> str:
+def docstring(program: Program, face: Face, uses: str = "without gradients and") -> str:
+    """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
-    where = f", where {' and '.join(face.conditions)}," if face.conditions else ""
+    conditions = (*face.arguments, *face.conditions)
+    where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" without gradients and outside autocast. Every other use {elsewhere}."
+    about += f" {uses} outside autocast.{_said_of_sizes(program)} Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
         lines += [f"  - {rule}" for rule in program.lineage]
     return '"""' + "\n".join(lines) + '\n"""'
+
+
+def _said_of_sizes(program: Program) -> str:
+    """Which sizes are free, in a sentence."""
+    if not program.sizes:
+        return " All sizes are fixed."
+    ranges = []
+    for size in program.sizes:
+        most = f" to {size.most}" if size.most is not None else ""
+        ranges.append(f"{size.name} (from {size.least}{most})")
+    plural = "s" if len(ranges) > 1 else ""
+    return f" Any size{plural} {' and '.join(ranges)} will do; all others are fixed."
 
 
 def _shown(tensor: Tensor) -> str:
@@ -157,7 +193,9 @@ def _shown(tensor: Tensor) -> str:
 def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
-    tables = [inputs_table(face.expected, inputs), modules_table(face.modules, face.described)]
+    sizes = [size.name for size in program.sizes]
+    tables = [inputs_table(face.expected, inputs, sizes)]
+    tables.append(modules_table(face.modules, face.described))
     if looks_at_weights(program, face):
         forms = ((path, _form(tensor)) for tensor, path in program.attributes)
         tables.append(weights_table(face.weights, forms))
@@ -169,31 +207,42 @@ def _form(tensor: Tensor) -> str:
 
 
 def guard_text(
-    face: Face, signature: str, tensors: Sequence[str], ways: tuple[str, str], *, weights: bool
+    face: Face,
+    signature: str,
+    tensors: Sequence[str],
+    ways: tuple[str, str],
+    *,
+    weights: bool,
+    gradients: bool = False,
+    free: Free | None = None,
 ) -> str:
     """The methods that find the launches for a call, and say why there are none.
 
     ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
-    whether forward looks at them.
+    whether forward looks at them; ``gradients``: whether the kernels give gradients; ``free``: the
+    sizes that a call may choose.
     """
-    conditions = " and ".join(face.conditions)
-    where = f"the kernels are for calls where {conditions}"
+    free = free or Free()
     is_for_one_mode = "training" in face.described[""][1]
     looked_at = face.weights if weights else "()"
     wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
     if face.compiled:  # no table of weights: torch.compile looks at them
         wants = "any(weight.requires_grad for weight in self.parameters())"
+    refuses = [f"if torch.is_grad_enabled() and {wants}:", "    return NO_GRADIENTS"]
     lines = [
         '"""The launches that serve a call, or why none do."""',
-        *([face.unpacked] if face.unpacked else []),
-        f"if torch.is_grad_enabled() and {wants}:",
-        "    return NO_GRADIENTS",
-        *([f"if not ({conditions}):", f"    return {where!r}"] if conditions else []),
-        f"kernels = _way({', '.join([*ways, *tensors])})",
+        *_condition_lines(face.arguments),
+        *face.unpacked.splitlines(),
+        *([] if gradients else refuses),
+        *_condition_lines(face.conditions),
+        *(f"{s.name} = _size({s.tensor}, {s.dim})" for s in free.sizes),
+        f"_expected = {face.expected}{_called(free.sizes)}",
+        f"kernels = _way({', '.join([*ways, '_expected', *tensors])})",
         "if isinstance(kernels, str):",
         "    return kernels",
+        *_size_lines(free),
         "return (",
-        f"    _unfit({', '.join([face.expected, *tensors])})",
+        f"    _unfit({', '.join(['_expected', *tensors])})",
         *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
         f"    or {face.modules}.why_changed(self)",
         "    or kernels",
@@ -205,19 +254,45 @@ def guard_text(
         'return found if isinstance(found, str) else ""',
     ]
     modes = [] if is_for_one_mode else [ANY_MODE]
-    methods = [_method("_launches_for", signature, lines), _method("why_not", signature, say)]
+    methods = [method("_launches_for", signature, lines), method("why_not", signature, say)]
     tells = [] if face.is_refused_elsewhere else [ON_MISS]
     return "\n\n".join([*modes, *tells, *methods])
+
+
+def _condition_lines(conditions: Sequence[str]) -> Iterator[str]:
+    for condition in conditions:
+        where = f"the kernels are for calls where {condition}"
+        text = repr(where) if '"' in where else f'"{where}"'
+        yield from (f"if not ({condition}):", f"    return {text}")
+
+
+def _called(sizes: Sequence[FreeSize]) -> str:
+    """How the table of inputs is had: it is a function where there are free sizes."""
+    return f"({', '.join(size.name for size in sizes)})" if sizes else ""
+
+
+def _size_lines(free: Free) -> list[str]:
+    """The lines that look whether kernels serve the free sizes."""
+    lines: list[str] = []
+    for size in free.sizes:
+        lines += [f"if {size.name} < {size.least}:", f'    return "{size.name} is too small"']
+        if size.most is not None:
+            lines += [f"if {size.name} > {size.most}:", f'    return "{size.name} is too large"']
+    for limit in free.limits:
+        names = [size.name for size in free.sizes if size.name in limit]
+        known = " and ".join(f"isinstance({name}, int)" for name in names)
+        lines += [f"if {known} and not {limit}:", f'    return "it is not so that {limit}"']
+    return lines
 
 
 def dispatch_lines(face: Face) -> list[str]:
     """The first lines of a forward: the reference's where no launches serve the call."""
     return [
-        *([face.unpacked] if face.unpacked else []),
         f"kernels = self._launches_for({face.passed})",
         "if isinstance(kernels, str):",
         *([] if face.is_refused_elsewhere else ["    missed(self, kernels)"]),
         f"    return self._reference_forward({face.passed})",
+        *face.unpacked.splitlines(),
     ]
 
 
@@ -249,28 +324,30 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         *_binding_lines(program, steps, face),
         *([f"({', '.join(results)},) = {prepare}"] if results else []),
         *_check_lines(program, face),
-        *_step_lines(program, steps, emitted, inline, face),
+        *step_lines(program, steps, emitted, inline, face),
         *_mutation_lines(program, face),
         f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
     ]
+    lines = [*_sizes_taken(program, lines), *lines]
     if face.compiled:
-        unpacked = [face.unpacked] if face.unpacked else []
-        own = _method("_rewritten_forward", signature, [*unpacked, *lines])
+        unpacked = face.unpacked.splitlines()
+        own = method("_rewritten_forward", signature, [*unpacked, *lines])
         guard.append(f"return _compiled(self, {face.passed})")
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
-        return f"{own}\n\n{_method('forward', signature, guard)}\n\n\n{compiled}"
+        return f"{own}\n\n{method('forward', signature, guard)}\n\n\n{compiled}"
     if emitted.runner:
         run = [
             f"if kernels is {direct}:",
             f"    return {emitted.runner}(self, self._steps, ({tensors},))",
             f"return self._steps({tensors}, kernels)",
         ]
-        own = _method("_steps", f"self, {tensors}, kernels={direct}", lines)
-        return f"{_method('forward', signature, [*guard, *run])}\n\n{own}"
-    return _method("forward", signature, [*guard, *lines])
+        own = method("_steps", f"self, {tensors}, kernels={direct}", lines)
+        return f"{method('forward', signature, [*guard, *run])}\n\n{own}"
+    return method("forward", signature, [*guard, *lines])
 
 
-def _method(name: str, signature: str, lines: list[str]) -> str:
+def method(name: str, signature: str, lines: list[str]) -> str:
+    """The text of a method."""
     return f"    def {name}({signature}):\n" + textwrap.indent("\n".join(lines), " " * 8)
 
 
@@ -298,7 +375,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     lines = [
         *_binding_lines(program, steps, face, also),
-        *_step_lines(program, steps, emitted, inline, face, results),
+        *step_lines(program, steps, emitted, inline, face, results),
         *(line for part in early for line in part.text.splitlines()),
     ]
     return method_text(lines, sources, results, _ways(program, emitted, face)[0])
@@ -327,6 +404,12 @@ def _bound(
     return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
 
 
+def _sizes_taken(program: Program, lines: Sequence[str]) -> list[str]:
+    """The free sizes that ``lines`` use, taken from the inputs."""
+    used = set(re.findall(r"\w+", "\n".join(lines)))
+    return [f"{s.name} = {s.tensor}.shape[{s.dim}]" for s in program.sizes if s.name in used]
+
+
 def _binding_lines(
     program: Program, steps: Sequence[Step], face: Face, also: Set[str] = frozenset()
 ) -> list[str]:
@@ -348,7 +431,7 @@ def _mutation_lines(program: Program, face: Face) -> list[str]:
     return [f"torch._foreach_copy_([{places}], [{names}])"]
 
 
-def _step_lines(
+def step_lines(
     program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
     face: Face, kept: Sequence[str] = (),
 ) -> Iterator[str]:  # fmt: skip
@@ -360,7 +443,7 @@ def _step_lines(
     names = _expressions(program, steps, face)
     launches = launches_of(program, emitted)
     last = _last_uses(program, steps, kept)
-    is_read_elsewhere = face.device_kind != "cpu" and any(program.own())
+    is_read_elsewhere = any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):

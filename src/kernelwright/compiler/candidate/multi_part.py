@@ -6,13 +6,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kernelwright.compiler.candidate.guard import IMPORTS, checks_text
+from kernelwright.compiler.candidate.collisions import apart
+from kernelwright.compiler.candidate.guard import checks_text
 from kernelwright.compiler.candidate.module import (
     expected_text,
     file_text,
     kernel_sections,
     looks_at_weights,
     methods_text,
+    own_imports,
 )
 from kernelwright.compiler.candidate.operators import Launch, launches_of
 from kernelwright.compiler.candidate.parts import Part
@@ -87,6 +89,10 @@ def write_multi_part(
 {textwrap.indent(chr(10).join(lines), " " * 8)}'''
     guard = checks_text(parts[0].face.device_kind, weights=looks)
     kernels = kernel_sections(emitted, launches, parts[0].face)
-    sections = [reference.definitions, model, *kernels, guard, *classes, REPLACE, new]
+    own = [*kernels, guard, *classes, REPLACE, new]
+    given = [*emitted.imports, *(line for part in parts for line in part.face.imports)]
+    sections, imports = apart(own, own_imports(given, own), reference, model)
     title = f'"""{entry}, of which these parts are fused: {", ".join(p.path for p in parts)}."""'
-    return file_text(title, (*reference.imports, *emitted.imports, *IMPORTS), sections)
+    return file_text(
+        title, (*reference.imports, *imports), [reference.definitions, model, *sections]
+    )

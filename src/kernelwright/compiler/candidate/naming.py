@@ -19,14 +19,15 @@ from kernelwright.compiler.ir.ir import (
     Store,
     Tensor,
 )
+from kernelwright.compiler.ir.sizes import NAMES
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.ir.whole import with_tensors
 
 _TAKEN = frozenset({
     "self", "torch", "nn", "F", "math", "np", "os", "ctypes", "hashlib", "tempfile", "subprocess",
     "triton", "tl", "mmap", "sys", "threading", "functools",
-    "operator", "types", "kernels",
-    "platform", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args",
+    "operator", "types", "kernels", "ctx",
+    "platform", "SOURCE", "EXPECTED", "input", "type", "len", "all", "zip", "args", *NAMES,
 })  # fmt: skip
 
 

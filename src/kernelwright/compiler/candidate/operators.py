@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 from kernelwright.compiler.codegen.base import Emitted
 from kernelwright.compiler.ir.ir import Call, Program, Step, Tensor
+from kernelwright.compiler.ir.sizes import NAMES
 
 DIRECT, TRACED = "KernelLaunches", "OPERATORS"
 _REGISTER = '''\
-def _blank(forms, *tensors):
+def _blank(forms, n_tensors, *given):
     """Results of an operator, unfilled: what it gives where only shapes are traced."""
-    device = tensors[0].device if tensors else "{device}"
-    made = [torch.empty_strided(*form[:2], dtype=form[2], device=device) for form in forms]
+    device = given[0].device if n_tensors else "{device}"
+    made = [
+        torch.empty_strided(*form[:2], dtype=form[2], device=device)
+        for form in forms(*given[n_tensors:])
+    ]
     return made[0] if len(made) == 1 else tuple(made) or None
 
 
@@ -29,7 +33,7 @@ def _operators(namespace, launches):
         for name, schema, forms in launches.operators:
             library.define(name + schema)
             library.impl(name, getattr(launches, name), "{key}")
-            blank = functools.partial(_blank, forms)
+            blank = functools.partial(_blank, forms, schema.count("Tensor", 0, schema.index("->")))
             torch.library.register_fake(f"{{namespace}}::{{name}}", blank, lib=library)
         found.library = library  # the operators live as long as it does
     return found'''
@@ -46,12 +50,14 @@ class Launch:
     """The tensors that it makes."""
     changed: tuple[str, ...]
     """The parameters that it writes to."""
+    sizes: tuple[str, ...]
+    """The free sizes that it is given after the parameters."""
     text: str
 
     def call(self) -> str:
         """The statement that runs it in a forward, where ``kernels`` has the launches."""
         made = ", ".join(tensor.name for tensor in self.results)
-        call = f"kernels.{self.name}({', '.join(self.parameters)})"
+        call = f"kernels.{self.name}({', '.join((*self.parameters, *self.sizes))})"
         return f"{made} = {call}" if made else call
 
     def function(self) -> str:
@@ -59,20 +65,23 @@ class Launch:
         made = ", ".join(tensor.name for tensor in self.results)
         lines = [self.text, *([f"return {made}"] if made else [])]
         body = textwrap.indent("\n".join(lines), "    ")
-        return f"@staticmethod\ndef {self.name}({', '.join(self.parameters)}):\n{body}"
+        given = ", ".join((*self.parameters, *self.sizes))
+        return f"@staticmethod\ndef {self.name}({given}):\n{body}"
 
     def row(self) -> str:
         """What describes it as an operator: name, schema, and the forms of its results."""
-        given = ", ".join(
+        tensors = [
             f"Tensor({chr(97 + self.changed.index(name))}!) {name}"
             if name in self.changed
             else f"Tensor {name}"
             for name in self.parameters
-        )
+        ]
+        given = ", ".join([*tensors, *(f"SymInt {name}" for name in self.sizes)])
         made = ", ".join("Tensor" for _ in self.results)
         schema = f"({given}) -> {made if len(self.results) == 1 else f'({made})'}"
         forms = "".join(f"({t.shape}, {t.strides}, torch.{t.dtype}), " for t in self.results)
-        return f'("{self.name}", "{schema}", ({forms.rstrip(" ")})),'
+        of_sizes = f"lambda {', '.join(self.sizes)}".rstrip()
+        return f'("{self.name}", "{schema}", {of_sizes}: ({forms.rstrip(" ")})),'
 
 
 def launches_of(program: Program, emitted: Emitted) -> dict[str, Launch]:
@@ -98,6 +107,7 @@ def _launch(step: Step, text: str, known: Set[str], first: Sequence[str]) -> Lau
         parameters=tuple(dict.fromkeys(name for name in order if name in used & known)),
         results=tuple(tensor for tensor in step.writes if tensor.name not in known),
         changed=tuple(tensor.name for tensor in step.writes if tensor.name in known),
+        sizes=tuple(name for name in NAMES if name in used),
         text=text,
     )
 

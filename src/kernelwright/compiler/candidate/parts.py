@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.compiler.candidate.interface import (
     face_of,
     reference_text,
+    result_imports,
     signature_of,
     with_parts,
 )
 from kernelwright.compiler.candidate.module import Face
 from kernelwright.compiler.candidate.splice import Spliced, splice
 from kernelwright.compiler.capture.capture import (
+    NO_NAMES,
     CannotCapture,
     Captured,
     capture,
     is_same_in_both_modes,
 )
+from kernelwright.compiler.capture.free import Freed, freed
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
-Arguments = tuple[Any, ...]
+Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
+"""A call's arguments, by position and by name."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Part:
     """The names of the tensor inputs in the forward."""
     signature: str
     """The parameters of the forward."""
+    freed: Iterator[Freed] = field(default_factory=lambda: iter(()))
+    """The module captured with other leading sizes, the most free sizes first."""
 
 
 def open_parts(
@@ -62,10 +69,37 @@ def open_parts(
         except CannotCapture as error:
             raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
-    face, arguments = face_of(task.name, module, captured, text, device_kind)
-    counts = _mode_counts(module, inputs, captured)
-    face = with_parts(face, module, text, _home(module), mode=counts)
-    return text, [Part("", captured, face, arguments, text.signature)]
+    around = _Around(text, home_of(module), device_kind)
+    return text, [around.part(task.name, "", module, (tuple(inputs), {}), captured)]
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What all parts of one file have in common."""
+
+    text: Spliced
+    home: str
+    """The name of the file that the whole module's class is from."""
+    device_kind: str
+
+    def part(
+        self, title: str, path: str, module: nn.Module, call: Arguments, captured: Captured
+    ) -> Part:
+        """One part: ``module``, of which ``call`` was captured.
+
+        Raises:
+            CannotCapture: text cannot say how forward is called, or what it returns.
+        """
+        text = replace(self.text, signature=signature_of(module)) if path else self.text
+        face, arguments = face_of(title, module, captured, text, self.device_kind)
+        inputs, named = call
+        counts = mode_counts(module, inputs, captured, named)
+        face = with_parts(face, module, text, self.home, mode=counts)
+        rebuilt = text.bases == "Part"
+        imports = result_imports(captured.outputs, self.home, rebuilt=rebuilt)
+        face = replace(face, imports=imports)
+        others = freed(module, inputs, captured) if not path else iter(())
+        return Part(path, captured, face, arguments, text.signature, others)
 
 
 def computes_the_same_in_both_modes(task: Task) -> bool:
@@ -84,44 +118,42 @@ def computes_the_same_in_both_modes(task: Task) -> bool:
 
 
 def _children(
-    task: Task, module: nn.Module, inputs: Sequence[Any], device_kind: str
+    task: Task, module: nn.Module, inputs: list[Any], device_kind: str
 ) -> tuple[Spliced, list[Part]]:
-    if task.payload is not None:
-        raise CannotCapture("no source to keep around the parts that can be captured")
     try:
         text = splice(task.source, task.entry, task.entry, renames=False)
     except LookupError as error:
         raise CannotCapture(f"no class {error} at the top level") from error
-    parts: list[Part] = []
-    calls = _calls(module, inputs)
-    for path, child, captured in _capturable(module, calls):
-        shown = Spliced((), "", "", "", signature_of(child))
-        face, arguments = face_of(path, child, captured, shown, device_kind)
-        counts = _mode_counts(child, calls[path], captured)
-        face = with_parts(face, child, shown, _home(module), mode=counts)
-        parts.append(Part(path, captured, face, arguments, shown.signature))
+    if text.needs_payload:
+        raise CannotCapture("no source to keep around the parts that can be captured")
+    around = _Around(text, home_of(module), device_kind)
+    parts = list(_capturable(module, _calls(module, inputs), around))
     if not parts:
         raise CannotCapture("no part of the module can be captured")
     return text, parts
 
 
-def _home(module: nn.Module) -> str:
+def home_of(module: nn.Module) -> str:
     """The name of the file that the module's class is from."""
     return type(module).__module__
 
 
-def _mode_counts(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
+def mode_counts(
+    module: nn.Module,
+    inputs: Sequence[Any],
+    captured: Captured,
+    named: Mapping[str, Any] = NO_NAMES,
+) -> bool:
     """Whether kernels for training are no kernels for evaluation."""
-    return not is_same_in_both_modes(module, inputs, captured)
+    return not is_same_in_both_modes(module, inputs, captured, named)
 
 
-def _calls(module: nn.Module, inputs: Sequence[Any]) -> dict[str, Arguments]:
-    """The arguments with which each module inside was called first, where all are positional."""
+def _calls(module: nn.Module, inputs: list[Any]) -> dict[str, Arguments]:
+    """The arguments with which each module inside was called first."""
     calls: dict[str, Arguments] = {}
 
-    def remember(path: str, arguments: Arguments, named: dict[str, Any]) -> None:
-        if path not in calls and not named:
-            calls[path] = arguments
+    def remember(path: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        calls.setdefault(path, (arguments, named))
 
     with contextlib.ExitStack() as hooks, torch.no_grad():
         for path, child in module.named_modules():
@@ -136,15 +168,16 @@ def _calls(module: nn.Module, inputs: Sequence[Any]) -> dict[str, Arguments]:
 
 
 def _capturable(
-    module: nn.Module, calls: dict[str, Arguments], prefix: str = ""
-) -> Iterator[tuple[str, nn.Module, Captured]]:
+    module: nn.Module, calls: dict[str, Arguments], around: _Around, prefix: str = ""
+) -> Iterator[Part]:
     """The outermost modules inside that can be captured."""
     for name, child in module.named_children():
         path = f"{prefix}{name}"
-        if path in calls and any(isinstance(a, torch.Tensor) for a in calls[path]):
+        if path in calls and any(isinstance(a, torch.Tensor) for a in tree_leaves(calls[path])):
             try:
-                yield path, child, capture(child, calls[path])
+                captured = capture(child, *calls[path])
+                yield around.part(path, path, child, calls[path], captured)
                 continue
             except CannotCapture:
                 pass
-        yield from _capturable(child, calls, f"{path}.")
+        yield from _capturable(child, calls, around, f"{path}.")

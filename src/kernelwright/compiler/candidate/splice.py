@@ -28,7 +28,13 @@ class Spliced:
     body: str
     """The class's body, indented, ``forward`` renamed to ``_reference_forward``."""
     signature: str
-    """The parameters of ``forward`` as written, the first of them called ``self``."""
+    """The parameters of ``forward`` as written, the first of them called ``self``; empty if the
+    class inherits its forward."""
+
+    @property
+    def needs_payload(self) -> bool:
+        """Whether the text opens a pickle, which no file has."""
+        return "PAYLOAD" in self.definitions + self.body
 
 
 def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> Spliced:
@@ -37,18 +43,16 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     Without ``renames``, the class's forward keeps its name.
 
     Raises:
-        LookupError: ``entry`` is not a class at the top level, or has no ``forward`` of its own.
+        LookupError: ``entry`` is not a class at the top level.
     """
     tree = parse(source)
-    statements = {name: node for node in tree.body for name in _defined(node)}
+    statements = {name: node for node in tree.body for name in defined_names(node)}
     model = statements.get(entry)
     if not isinstance(model, ast.ClassDef):
         raise LookupError(entry)
     forwards = [n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"]
-    if not forwards:
-        raise LookupError(f"{entry}.forward")
     needed = _needed(model, statements) - {entry} - _SETUP | {"*"}  # which may be any name
-    kept = list(dict.fromkeys(n for n in tree.body if needed & set(_defined(n))))
+    kept = list(dict.fromkeys(n for n in tree.body if needed & set(defined_names(n))))
     imports = [n for n in kept if isinstance(n, (ast.Import, ast.ImportFrom))]
     others = [n for n in kept if n not in imports]
     brought = [brought_along(source), *(_text(source, node) for node in imports)]
@@ -56,8 +60,8 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
         imports=tuple(filter(None, brought)),
         definitions=_joined(source, others),
         bases=", ".join(ast.unparse(base) for base in model.bases),
-        body=_class_body(source, model, forwards[0] if renames else None, entry_new),
-        signature=_signature(forwards[0]),
+        body=_class_body(source, model, forwards[0] if forwards and renames else None, entry_new),
+        signature=_signature(forwards[0]) if forwards else "",
     )
 
 
@@ -68,7 +72,8 @@ def _signature(forward: ast.FunctionDef) -> str:
     return ast.unparse(args)
 
 
-def _defined(node: ast.stmt) -> Iterable[str]:
+def defined_names(node: ast.stmt) -> Iterable[str]:
+    """The names that a statement at the top level defines."""
     match node:
         case ast.Import() | ast.ImportFrom():
             return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
@@ -78,7 +83,7 @@ def _defined(node: ast.stmt) -> Iterable[str]:
             parts = list(ast.walk(node))
             stored = [n for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
             imports = [n for n in parts if isinstance(n, (ast.Import, ast.ImportFrom))]
-            return [*(n.id for n in stored), *(name for n in imports for name in _defined(n))]
+            return [*(n.id for n in stored), *(name for n in imports for name in defined_names(n))]
     return []
 
 

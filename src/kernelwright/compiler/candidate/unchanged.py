@@ -34,7 +34,8 @@ class Kept:
 TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
 """Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
-PLUMBING = {*vars(nn.Module()), *COMPILING, "_kept", "on_miss"}  # these say nothing of a forward
+NOTES = {"_kept", "on_miss", "_is_hf_initialized"}  # the last by transformers, of every part
+PLUMBING = {*vars(nn.Module()), *COMPILING, *NOTES}  # these say nothing of a forward
 BY_CALLERS = {
     "forward",
     "_reference_forward",
@@ -54,12 +55,13 @@ MISS = "the kernels do not serve this call, the module's own forward does"
 
 def missed(module, reason):
     """Count a call that the module's own forward serves, and do as ``module.on_miss`` says: "warn"
-    once for each reason, "raise", or be "silent"."""
+    once for each reason, "raise", or be "silent". A module that does not say gets a warning."""
+    on_miss = getattr(module, "on_miss", "warn")
     if torch.compiler.is_dynamo_compiling():
-        return missed_at_trace(reason, module.on_miss)
+        return missed_at_trace(reason, on_miss)
     counts = kept_by(module).misses
-    if reason not in counts or module.on_miss == "raise":
-        tell_of_miss(reason, module.on_miss)
+    if reason not in counts or on_miss == "raise":
+        tell_of_miss(reason, on_miss)
     counts[reason] = counts.get(reason, 0) + 1
     return None
 
@@ -184,7 +186,8 @@ def copy_of(value):
 
 
 class Described:
-    """A module as it was captured: ``parts`` is what ``description_of`` gave."""
+    """A module as it was captured: ``parts`` is what ``description_of`` gave for the file ``home``;
+    without a home, that is the file of the module's own class."""
 
     def __init__(self, parts, home):
         self.parts, self.home = parts, home
@@ -234,7 +237,8 @@ class Described:
         """What differs, in words."""
         if any(GLOBAL_HOOKS):
             return "all modules have hooks"
-        found = description_of(module, self.home, "training" in self.parts[""][1])
+        home = self.home or type(module).__module__
+        found = description_of(module, home, "training" in self.parts[""][1])
         return difference_between(self.parts, found)
 
     difference._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does

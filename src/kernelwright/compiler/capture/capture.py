@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import io
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +20,8 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
+from kernelwright.compiler.capture.structures import described, made, mapped
+from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.lower.every import HANDLERS
 
@@ -52,56 +57,83 @@ class Captured:
     graph: fx.Graph
     inputs: tuple[str, ...]
     """Placeholders of the forward's tensor arguments, in order."""
-    arguments: tuple[Any, ...]
-    """The forward's arguments: a placeholder's name as str, or the value of any other argument."""
+    arguments: Mapping[str, Any]
+    """The forward's arguments by parameter, as ``structures.described``: a Ref to a placeholder for
+    each tensor, and the values of all else."""
     attributes: Mapping[str, str]
     """Placeholder → path of the parameter or buffer ('conv.weight')."""
     mutations: tuple[tuple[str, str], ...]
     """(node, path): buffers that the forward updates."""
     outputs: Any
-    """What forward returns, with graph nodes inside."""
+    """What forward returns, as ``structures.described``, with graph nodes inside."""
     assumptions: tuple[str, ...] = ()
     """Nodes of masks that a rule found to be causal. The program must check at run time that they
     still are; they are computed from attributes alone."""
 
 
-def capture(module: nn.Module, inputs: Sequence[Any]) -> Captured:
-    """Capture ``module(*inputs)`` as a graph without gradients, in the module's current mode.
+NO_NAMES: Mapping[str, Any] = {}
+
+
+def capture(
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any] = NO_NAMES,
+    *,
+    gradients: bool = False,
+) -> Captured:
+    """Capture ``module(*inputs, **named)`` as a graph, in the module's current mode.
+
+    With ``gradients`` the graph is the one that autograd differentiates: recurrent networks are
+    unrolled in it.
 
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
+    whole = contextlib.nullcontext() if gradients else left_whole()
     try:
-        with torch.no_grad(), _quiet():
-            with left_whole():
-                program = torch.export.export(module, tuple(inputs), strict=False)
+        signature = inspect.signature(module.forward)
+        bound = signature.bind(*inputs, **named)
+        args, kwargs = described(bound.args), described(bound.kwargs)
+        with torch.set_grad_enabled(gradients), quiet():
+            with whole, plain_forward(module):
+                program = torch.export.export(module, args, kwargs, strict=False)
             program = program.run_decompositions(decompositions())
-            restore(program.graph_module.graph)
-            roll(program.graph_module.graph)
-            return _read(program, module, inputs)
+            if not gradients:
+                restore(program.graph_module.graph)
+                roll(program.graph_module.graph)
+            return _read(program, module, signature, (args, kwargs))
     except (MemoryError, KeyboardInterrupt):
         raise
     # torch.export raises exceptions of every kind for code that it cannot trace
     except Exception as error:
-        raise CannotCapture(_in_short(error)) from error
+        raise CannotCapture(in_short(error)) from error
 
 
-def is_same_in_both_modes(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> bool:
+def is_same_in_both_modes(
+    module: nn.Module,
+    inputs: Sequence[Any],
+    captured: Captured,
+    named: Mapping[str, Any] = NO_NAMES,
+) -> bool:
     """Whether ``captured`` is the graph of the module in training and in evaluation.
 
     Both are captured and compared, except where a part is known to make a difference.
     """
-    if any(isinstance(part, _DIFFERING) for part in module.modules()):
+    if any(map(_differs, module.modules())):
         return False
     modes = {part: part.training for part in module.modules()}
     try:
         module.train(not module.training)
-        return _facts(capture(module, inputs)) == _facts(captured)
+        return _facts(capture(module, inputs, named)) == _facts(captured)
     except CannotCapture:
         return False
     finally:
         for part, mode in modes.items():
             part.training = mode
+
+
+def _differs(part: nn.Module) -> bool:
+    return isinstance(part, _DIFFERING) and getattr(part, "p", 1.0) > 0.0
 
 
 def _facts(captured: Captured) -> list[Any]:
@@ -115,7 +147,25 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def plain_forward(module: nn.Module) -> Iterator[None]:
+    """Let the module take and return descriptions of objects, which torch.export may not know."""
+    own, was = module.forward, vars(module).get("forward")
+
+    @functools.wraps(own)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return described(own(*made(args), **made(kwargs)))
+
+    vars(module)["forward"] = forward
+    try:
+        yield
+    finally:
+        del vars(module)["forward"]
+        if was is not None:
+            vars(module)["forward"] = was
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
     """Silence what torch.export logs and prints about a module that it cannot trace."""
     loggers = [logging.getLogger(name) for name in _TALKERS]
     levels = [logger.level for logger in loggers]
@@ -130,11 +180,27 @@ def _quiet() -> Iterator[None]:
             logger.level = level
 
 
-def _in_short(error: Exception) -> str:
+_FAILURES = (
+    (r"data-dependent", "values in its tensors decide which way it goes; parts without such a "
+     "branch can be optimized alone, as file.py:Class"),
+    (r"input type <class '([^']*)'>", "an argument is of class {}; leave it out, or give tensors, "
+     "numbers, lists, tuples, dicts or dataclasses"),
+    (r"Found <class '([^']*)'> in output", "its result holds a {}; leave that out (a cache with "
+     "use_cache=False), or return it as a dataclass"),
+    (r"\.numpy\(\) is not supported", "it leaves PyTorch for NumPy; torch's own functions can be "
+     "captured"),
+    (r"ScriptModule", "it is compiled by torch.jit; give the module that it was made from"),
+)  # fmt: skip
+"""What torch.export says of what it cannot trace, and what that means and would help."""
+
+
+def in_short(error: Exception) -> str:
+    """Say on one line why torch could not trace a module."""
     if isinstance(error, CannotCapture):
         return str(error)
-    if "data-dependent" in str(error):
-        return "values in its tensors decide which way it goes"
+    for pattern, meaning in _FAILURES:
+        if found := re.search(pattern, str(error)):
+            return meaning.format(*found.groups())
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
@@ -148,7 +214,10 @@ def decompositions() -> dict[Any, Any]:
     }
 
 
-def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) -> Captured:
+def _read(
+    program: ExportedProgram, module: nn.Module, signature: inspect.Signature, given: Any
+) -> Captured:
+    """Return the exported program; ``given`` are its arguments by position and by name."""
     graph = program.graph_module.graph
     attributes: dict[str, str] = {}
     users: list[str] = []
@@ -170,15 +239,21 @@ def _read(program: ExportedProgram, module: nn.Module, inputs: Sequence[Any]) ->
     for node in graph.nodes:
         if node.name in attributes:
             node.meta[REAL] = _attribute(module, attributes[node.name])
-    if len(users) != len(inputs):
-        raise CannotCapture("arguments that are containers of tensors")
-    arguments = tuple(
-        name if isinstance(value, torch.Tensor) else value
-        for name, value in zip(users, inputs, strict=True)
-    )
-    tensors = tuple(name for name in arguments if isinstance(name, str) and name in users)
+    waiting, tensors = iter(users), []
+
+    def named(value: Any) -> Any:
+        name = next(waiting)
+        if not isinstance(value, torch.Tensor):
+            return value
+        tensors.append(name)
+        return Ref(name)
+
+    args, kwargs = mapped(named, given)
+    if next(waiting, None) is not None:
+        raise CannotCapture("an argument of another kind than tensors, containers and numbers")
+    arguments = signature.bind(*args, **kwargs).arguments
     returned, mutations = _outputs(program, graph)
-    return Captured(graph, tensors, arguments, attributes, mutations, returned)
+    return Captured(graph, tuple(tensors), arguments, attributes, mutations, returned)
 
 
 def _inline(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
@@ -211,8 +286,11 @@ def _outputs(program: ExportedProgram, graph: fx.Graph) -> tuple[Any, tuple[tupl
         elif spec.kind is OutputKind.USER_OUTPUT:
             returned.append(value)
         elif spec.kind is OutputKind.USER_INPUT_MUTATION:
-            raise CannotCapture("it changes its input in place")
+            raise CannotCapture(
+                "it changes its input in place; a forward that returns the new "
+                "values in another tensor can be captured"
+            )
         else:
             raise CannotCapture(f"an output of kind {spec.kind}")
-    structure = program.call_spec.out_spec
+    structure = program.call_spec.out_spec  # lists, tuples and dictionaries, by plain_forward
     return torch.utils._pytree.tree_unflatten(returned, structure), tuple(mutations)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kernelwright.compiler.ir.ir import Program, Step
+from kernelwright.compiler.ir.sizes import NotFree
 
 Schedule = Mapping[str, Any]
 """The choices that an emitter made, by name. They are JSON values, so that they can be archived and
@@ -60,6 +61,17 @@ class Emitted:
     parameter."""
     conditions: tuple[str, ...] = ()
     """Python expressions that must be true for the kernels to be used."""
+    limits: tuple[str, ...] = ()
+    """The same of the program's free sizes: how large they may be."""
+
+
+def text_of(emit: Callable[[Schedule], Emitted], schedule: Schedule) -> str:
+    """Return what tells a schedule's text from others: the text, or the schedule where no one text
+    serves all sizes."""
+    try:
+        return repr(emit(schedule))
+    except NotFree:
+        return repr(schedule)
 
 
 class Emitter(Protocol):

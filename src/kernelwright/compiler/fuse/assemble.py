@@ -79,7 +79,11 @@ class _Assembly:
             value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
         }
         required = sorted(self.required, key=lambda value: place.get(value, -1))
-        returned = {self.flow.values[node] for node in _nodes(captured.outputs)}
+        returned = {
+            self.flow.values[node]: tuple(node.meta["val"].stride())
+            for node in _nodes(captured.outputs)
+            if isinstance(node.meta.get("val"), torch.Tensor)
+        }
         groups = fuse(required, self.names, self.after, self.fusion, returned)
         steps: list[tuple[set[str], Step]] = []
         taken: set[str] = set()

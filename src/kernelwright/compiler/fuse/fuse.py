@@ -8,7 +8,7 @@ the same tensors) if one loop nest can hold both: the attempt to build that nest
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kernelwright.compiler.fuse.body import DoesNotFit
@@ -34,6 +34,7 @@ from kernelwright.compiler.ir.ir import Contraction, Kernel, Tensor, contiguous
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
                        "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
 MAX_SIBLINGS = 4
+_NOTHING: Mapping[Node, tuple[int, ...]] = {}
 
 
 @dataclass(frozen=True)
@@ -67,16 +68,16 @@ def fuse(
     names: Mapping[Node, str],
     after: Mapping[Node, frozenset[Node]],
     fusion: Fusion,
-    returned: Collection[Node] = (),
+    returned: Mapping[Node, tuple[int, ...]] = _NOTHING,
 ) -> list[Group]:
-    """Return the kernels that compute ``required``; nodes in ``returned`` are laid out in row-major
-    order.
+    """Return the kernels that compute ``required``; nodes in ``returned`` are laid out with these
+    strides if they are dense, as the module itself gives them.
 
     ``after`` says, for the result of a call, which nodes the call needs (its kept arguments).
     """
     extra: set[Node] = set()
     while True:
-        plan = _Plan(required, names, after, fusion, extra, set(returned))
+        plan = _Plan(required, names, after, fusion, extra, returned)
         costly = set(plan.run()) or set(plan.computed_twice())
         if not costly:
             return plan.finished()
@@ -91,7 +92,7 @@ class _Plan:
         after: Mapping[Node, frozenset[Node]],
         fusion: Fusion,
         extra: set[Node],
-        returned: set[Node],
+        returned: Mapping[Node, tuple[int, ...]],
     ) -> None:
         self.required = set(required)
         self.after = after
@@ -276,8 +277,11 @@ def _layout(node: Node) -> tuple[int, ...] | None:
     if not isinstance(node, Source) or len(node.shape) < 4:
         return None
     plain = contiguous("", node.shape, node.dtype).strides
-    is_dense = sorted(node.tensor.strides) == sorted(_dense_strides(node.tensor))
-    return node.tensor.strides if node.tensor.strides != plain and is_dense else None
+    return node.tensor.strides if node.tensor.strides != plain and _is_dense(node.tensor) else None
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    return sorted(tensor.strides) == sorted(_dense_strides(tensor))
 
 
 def _dense_strides(tensor: Tensor) -> list[int]:
@@ -295,7 +299,10 @@ def _base(node: Node) -> Node:
 
 
 def _kept(
-    order: Sequence[Node], required: set[Node], names: Mapping[Node, str], returned: set[Node]
+    order: Sequence[Node],
+    required: set[Node],
+    names: Mapping[Node, str],
+    returned: Mapping[Node, tuple[int, ...]],
 ) -> dict[Node, Tensor]:
     tables = {node.table for node in order if isinstance(node, Gather)}
     for node in order:
@@ -309,9 +316,11 @@ def _kept(
             kept[node] = node.tensor
         elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
-            strides = None if node in returned else _layout(node)
-            strides = node.strides if isinstance(node, Laid) else strides
             tensor = contiguous(name, node.shape, node.dtype)
+            strides = node.strides if isinstance(node, Laid) else _layout(node)
+            if node in returned:
+                asked = replace(tensor, strides=returned[node])
+                strides = asked.strides if _is_dense(asked) else None
             kept[node] = replace(tensor, strides=strides) if strides else tensor
     return kept
 

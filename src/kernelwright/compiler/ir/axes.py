@@ -6,6 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from kernelwright.compiler.ir.ir import Affine, Axis
+from kernelwright.compiler.ir.sizes import are_same, is_free
+
+
+def longer(axes: Iterable[Axis]) -> list[Axis]:
+    """Return the axes without those of size one; a free size may be another in the next call."""
+    return [axis for axis in axes if axis.size != 1 or is_free(axis.size)]
 
 
 def joined(axes: Iterable[Axis], used: Iterable[Affine]) -> tuple[tuple[Axis, ...], dict[str, str]]:
@@ -17,7 +23,9 @@ def joined(axes: Iterable[Axis], used: Iterable[Affine]) -> tuple[tuple[Axis, ..
     groups: list[list[Axis]] = []
     for axis in axes:
         if groups and all(
-            index.coefficient(groups[-1][-1].name) == index.coefficient(axis.name) * axis.size
+            are_same(
+                index.coefficient(groups[-1][-1].name), index.coefficient(axis.name) * axis.size
+            )
             for index in used
         ):
             groups[-1].append(axis)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kernelwright.compiler.ir.ir import Affine
+from kernelwright.compiler.ir.ir import Affine, Bound
+from kernelwright.compiler.ir.sizes import is_free
 
 ZERO = Affine()
 
@@ -42,6 +43,16 @@ def extent(expression: Affine, sizes: Mapping[str, int]) -> tuple[int, int]:
     spans = [coefficient * (sizes[axis] - 1) for axis, coefficient in expression.terms]
     low = expression.offset + sum(span for span in spans if span < 0)
     return low, expression.offset + sum(span for span in spans if span > 0)
+
+
+def exceeds(bound: Bound, sizes: Mapping[str, int]) -> tuple[bool, bool]:
+    """Return whether an index may be below its bound, and whether it may be above.
+
+    Where a free size is on one side alone, it may: in another call if not in this one.
+    """
+    lowest, highest = extent(bound.index, sizes)
+    below = lowest < bound.low or is_free(lowest) != is_free(bound.low)
+    return below, highest >= bound.high or is_free(highest) != is_free(bound.high)
 
 
 def ravel(coordinates: Sequence[Affine], shape: Sequence[int]) -> Affine:

@@ -378,6 +378,18 @@ Step = Call | Kernel | Contraction | Recurrence | Attention
 
 
 @dataclass(frozen=True)
+class FreeSize:
+    """A size that a program takes from its inputs, and the range in which the program is valid."""
+
+    name: str
+    tensor: str
+    """The input that has it."""
+    dim: int
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
 class Program:
     """The steps by which ``forward`` computes its result from its inputs.
 
@@ -397,6 +409,8 @@ class Program:
     checks: tuple[str, ...] = ()
     """Names of results (Python truth values, computed from attributes alone) that must hold. If one
     does not, the program is invalid and the reference's forward runs instead."""
+    sizes: tuple[FreeSize, ...] = ()
+    """The sizes that each call may choose; integers that follow them are ``sizes.Size``."""
 
     def own(self) -> Iterator[Kernel | Contraction | Recurrence | Attention]:
         """The steps that own code computes."""

@@ -78,8 +78,8 @@ _FUNCTIONS = {
 """Spellings whose positional arguments are those of the ATen operator."""
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)
-"""Operators whose results have the memory layout of the kernel that torch chooses for the device:
-the strides of a trace on a CPU do not hold on a GPU."""
+"""Operators whose results have the memory layout of the kernel that torch chooses when it runs: the
+strides of a trace on a CPU do not hold on a GPU, nor for every length on a CPU."""
 _NO_NAMES: Mapping[str, str] = {}
 _DROPPED = frozenset({"pin_memory", "layout", "path"})  # torch.einsum finds its own path
 
@@ -152,6 +152,9 @@ def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) 
         case tuple():
             inside = ", ".join(literal(part, device, names) for part in value)
             return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case {"$class": str(kind), **parts}:  # structures.CLASS: an object
+            inside = (f"{key}={literal(part, device, names)}" for key, part in parts.items())
+            return f"{kind.rpartition(':')[2]}({', '.join(inside)})"
         case dict():
             return (
                 "{"

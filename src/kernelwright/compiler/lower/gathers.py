@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.compiler.fuse.flow import (
+    Constant,
     Gather,
     Node,
     Point,
     Position,
     Row,
+    Source,
     Unsupported,
     View,
     broadcast,
@@ -51,11 +53,35 @@ def gather(result: Result, table: Node, dim: int, index: Node, **_: Any) -> Node
     index = _within(index, table.shape[dim])
     others = [d for d in range(len(table.shape)) if d != dim]
     is_one = index.shape[dim] == 1 and all(index.shape[d] == table.shape[d] for d in others)
-    if is_one and isinstance(table, Point) and "float" in table.dtype:
-        return _chosen(table, dim, index)
+    if is_one and isinstance(table, Point):
+        try:
+            return _at(table, dim, index)
+        except Unsupported:
+            if "float" in table.dtype:
+                return _chosen(table, dim, index)
     rows: list[Row | Node] = [row(d) for d in range(len(table.shape))]
     rows[dim] = index
     return Gather(result.shape, table.dtype, table, tuple(rows))
+
+
+def _at(table: Node, dim: int, index: Node) -> Node:
+    """Return computed values at one position in every row: what they are computed from is loaded
+    there alone."""
+    match table:
+        case Constant(_, dtype, value):
+            return Constant(index.shape, dtype, value)
+        case Point(_, dtype, op, operands):
+            at = tuple(_at(operand, dim, index) for operand in operands)
+            return Point(index.shape, dtype, op, at)
+        case View(_, dtype, arg, rows, ()) if not any(
+            place == dim for terms, _ in rows for place, _ in terms
+        ):  # the same along the row
+            return View(index.shape, dtype, arg, rows)
+        case Source(shape, dtype):
+            places: list[Row | Node] = [row(d) for d in range(len(shape))]
+            places[dim] = index
+            return Gather(index.shape, dtype, table, tuple(places))
+    raise Unsupported(f"one position in a {type(table).__name__}")
 
 
 def _chosen(table: Node, dim: int, index: Node) -> Node:
@@ -66,6 +92,21 @@ def _chosen(table: Node, dim: int, index: Node) -> Node:
     is_it = point("eq", position, wanted, dtype="bool")
     value = point("where", is_it, table, constant(table, 0.0), dtype=table.dtype)
     return fold("sum", value, [dim], keepdim=True)
+
+
+@lowers("scatter_add")
+def scatter_add(result: Result, table: Node, dim: int, index: Node, source: Node) -> Node:
+    """Lower what a gather of one value in every row has as its gradient: zeros but there."""
+    dim %= max(len(table.shape), 1)
+    others = [size for d, size in enumerate(table.shape) if d != dim]
+    is_one = list(index.shape) == [*others[:dim], 1, *others[dim:]]
+    if not (is_one and isinstance(table, Constant) and table.value == 0):
+        raise Unsupported("scattering more than one value to a row, or to other than zeros")
+    position = Position(result.shape, "int64", dim)
+    wanted = broadcast(cast(index, "int64"), result.shape)
+    value = broadcast(cast(source, result.dtype), result.shape)
+    is_it = point("eq", position, wanted, dtype="bool")
+    return point("where", is_it, value, constant(value, 0.0), dtype=result.dtype)
 
 
 @lowers("index_select")

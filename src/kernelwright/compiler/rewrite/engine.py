@@ -11,6 +11,8 @@ from torch import fx
 
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.capture.recurrent import CELLS
+from kernelwright.compiler.capture.structures import mapped
+from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.rewrite.conditions import ASSUMES
 from kernelwright.compiler.rewrite.pattern import build, call, match, operator_of, parsed
@@ -78,15 +80,16 @@ def _returned(structure: Any) -> list[fx.Node]:
 
 
 def _laid_as_before(graph: fx.Graph, returned: Any, strides: Sequence[tuple[int, ...]]) -> Any:
-    """Return ``returned``, with copies where a layout that rules chose would otherwise leave the
-    module."""
+    """Return ``returned``, with copies where another layout than the module's own would otherwise
+    leave it. Own kernels store results as these say; a call of PyTorch gives row-major ones."""
     copies: dict[fx.Node, fx.Node] = {}
     (output,) = (node for node in graph.nodes if node.op == "output")
     for node, wanted in zip(_returned(returned), strides, strict=True):
         value = node.meta["val"]
-        if value.stride() != wanted and not value.is_contiguous():
+        if value.stride() != wanted:
             with graph.inserting_before(output):
                 copies[node] = call(graph, "contiguous", node)
+                copies[node].meta["val"] = value.new_empty_strided(value.shape, wanted)
     laid = fx.node.map_arg(returned, lambda node: copies.get(node, node))
     output.args = ((laid, *output.args[0][1:]),)
     return laid
@@ -107,9 +110,12 @@ def _copy(captured: Captured) -> Captured:
         captured,
         graph=graph,
         inputs=tuple(names[name] for name in captured.inputs),
-        arguments=tuple(
-            names[value] if value in captured.inputs else value for value in captured.arguments
-        ),
+        arguments={
+            parameter: mapped(
+                lambda part: Ref(names[part.name]) if type(part) is Ref else part, value
+            )
+            for parameter, value in captured.arguments.items()
+        },
         attributes={names[name]: path for name, path in captured.attributes.items()},
     )
 

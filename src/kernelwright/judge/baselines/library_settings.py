@@ -5,7 +5,7 @@ The strongest is the fastest of them on the task at hand, measured in the same r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ class Setting:
     cuda_graph: bool = False
     """Capture the forward once and replay it, inputs copied in and outputs copied out."""
     copies: tuple[int, int] = (0, 0)
-    """How many times every call copies its inputs and outputs: a graph has memory of its own."""
+    """Copies that every call makes of its inputs and outputs: a graph has memory of its own."""
     is_held: bool = False
     """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
 
@@ -64,9 +64,3 @@ def settings_of(kind: str, precision: str) -> tuple[Setting, ...]:
 
 ALWAYS = (EAGER, COMPILE)
 """Measured beside every candidate, whichever is the strongest."""
-
-
-def compared(names: Collection[str], strongest: str) -> str:
-    """The running setting whose results a candidate's are compared with, and which holds results
-    for as long as the candidate does."""
-    return EAGER if EAGER in names else strongest

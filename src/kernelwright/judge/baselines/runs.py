@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +10,15 @@ from typing import Any
 
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import Status
-from kernelwright.judge.baselines import library_settings
-from kernelwright.judge.baselines.library_settings import Setting
+from kernelwright.core.task import Task
+from kernelwright.judge.baselines.library_settings import ALWAYS, EAGER, Setting
 from kernelwright.judge.baselines.starting import SettingStarter, Starting, not_measured
-from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.devices.roofline import LARGE_BYTES, Copying
+from kernelwright.judge.machine import Machine
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.judge.sandbox.layout import bytes_of
 from kernelwright.judge.sandbox.runner import Runner
-from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.judge.scheduling.memory import does_not_fit
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch, named
 
@@ -35,7 +35,7 @@ class _Failures:
 
     reasons: dict[str, str] = field(default_factory=dict)
     retryable: set[str] = field(default_factory=set)
-    """Those that may run after all: they lacked memory, which a candidate may have held, or have
+    """Settings that may run after all: they lacked memory, which a candidate may have held, or have
     been killed."""
     had_last_try: set[str] = field(default_factory=set)
     compiled_anew: set[str] = field(default_factory=set)
@@ -47,27 +47,25 @@ class BaselineRuns:
 
     def __init__(
         self,
-        starter: SettingStarter,
+        task: Task,
         oracle: Oracle,
-        backend: DeviceBackend,
-        *,
+        machine: Machine,
         stopwatch: Stopwatch,
-        device_lock: DeviceLock,
+        *,
         one_by_one: bool = False,
     ) -> None:
-        self._starter, self._oracle = starter, oracle
-        self._stopwatch, self._device_lock = stopwatch, device_lock
-        self._copying = Copying(backend, oracle.profile.work.moved_bytes)
+        self._starter, self._oracle = SettingStarter(task, oracle, machine), oracle
+        self._stopwatch, self._device_lock = stopwatch, machine.device_lock
+        moved_bytes = oracle.profile.work.moved_bytes
+        self._copying = Copying(machine.backend, moved_bytes)
         self._waves: Iterable[Starting] = ()
         """Settings that start and are ranked together, until they have; one after the other where
         it is crowded."""
         self._runners: dict[str, Runner] = {}
         self._failures = _Failures()
-        self.is_crowded = (
-            one_by_one or CROWDED * oracle.profile.work.moved_bytes > backend.memory_bytes()
-        )
+        self.is_crowded = one_by_one or CROWDED * moved_bytes > machine.backend.memory_bytes()
         if self.is_crowded:
-            with device_lock.shared():
+            with self._device_lock.shared():
                 oracle.inputs.forget_first()
         self._is_measured = self._is_settled = False
         self.median_ns: dict[str, float] = {}
@@ -80,7 +78,7 @@ class BaselineRuns:
 
     @property
     def may_run_after_all(self) -> bool:
-        """Whether some of those may run in another try."""
+        """True if some of those may run in another try."""
         return bool(self._failures.retryable)
 
     def start(self) -> None:
@@ -95,7 +93,7 @@ class BaselineRuns:
         plain = [setting for setting in settings if not any(setting.copies)]
         copying = [setting for setting in settings if any(setting.copies)]
         first = [plain] if copying else [[setting] for setting in plain]
-        together = [*first, *([each] for each in copying)] if self.is_crowded else [settings]
+        together = [*first, *([each] for each in copying)] if self.is_crowded else [[*settings]]
         waves = map(self._submit, together)
         self._waves = waves if self.is_crowded else list(waves)
 
@@ -165,9 +163,9 @@ class BaselineRuns:
     def start_again(self) -> None:
         """Start settings that may run after all once more, and measure all anew. The device must
         not be held exclusively."""
-        if not self._failures.retryable:
-            return
         again, self._failures.retryable = self._failures.retryable, set()
+        if not again:
+            return
         for name in again:
             del self.dropped[name]
         for starting in self._waves:
@@ -186,8 +184,10 @@ class BaselineRuns:
 
     @property
     def compared(self) -> str:
-        """The setting whose results a candidate's are compared with."""
-        return library_settings.compared(self._runners, self.strongest)
+        """The setting whose results a candidate's are compared with, and which holds results for as
+        long as the candidate does."""
+        strongest = self.strongest
+        return EAGER if EAGER in self._runners else strongest
 
     @property
     def strongest(self) -> str:
@@ -208,8 +208,7 @@ class BaselineRuns:
         if self._oracle.profile.warnings or self._copying.moved_bytes < LARGE_BYTES:
             return {}
         strongest = self.strongest
-        why = self._copying.leaves_nothing(self.median_ns[strongest])
-        if not why:
+        if not (why := self._copying.leaves_nothing(self.median_ns[strongest])):
             return {}
         measured = {"baseline_ns": self.median_ns, "dropped": self.dropped}
         return {"why": f"{strongest} {why}", "strongest": strongest, **measured}
@@ -256,7 +255,7 @@ class BaselineRuns:
         return self._starter.start(s for s in settings if not self._is_hopeless(s))
 
     def _is_hopeless(self, setting: Setting) -> bool:
-        """Whether its copies alone take longer than another setting does in all."""
+        """True if its copies alone take longer than another setting does in all."""
         fastest_ns = min(self.median_ns.values(), default=math.inf)
         if fastest_ns == math.inf or not any(setting.copies):
             return False
@@ -275,12 +274,8 @@ class BaselineRuns:
 
     def _calibrate(self, empty: Runner) -> None:
         """Measure the cost of a call that does nothing; it is subtracted every time."""
-        try:
+        with contextlib.closing(empty), not_measured():
             self._stopwatch.calibrate(empty, self._oracle.first_arguments)
-        except Refused as refused:
-            raise not_measured(refused) from refused
-        finally:
-            empty.close()
 
     def _rank(self) -> None:
         """Time those that run, together; the ones that cannot be measured are dropped."""
@@ -299,7 +294,7 @@ class BaselineRuns:
 
     def _close_losers(self) -> None:
         """End settings that no verdict needs: they hold memory."""
-        for name in set(self._runners) - {*library_settings.ALWAYS, self._fastest_name()}:
+        for name in set(self._runners) - {*ALWAYS, self._fastest_name()}:
             self._runners.pop(name).close()
 
 

@@ -14,20 +14,17 @@ from contextlib import ExitStack
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
-from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
-from kernelwright.judge.baselines.library_settings import Setting
+from kernelwright.judge.baselines.library_settings import Setting, settings_of
 from kernelwright.judge.checks import TASK, Draw, derive_seed
-from kernelwright.judge.devices.backend import DeviceBackend
+from kernelwright.judge.machine import Machine
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.fork_server import ChildOptions
+from kernelwright.judge.sandbox.isolation import ChildOptions
 from kernelwright.judge.sandbox.layout import Region, contents, dtype_name, plan_slots
 from kernelwright.judge.sandbox.program import LibrarySetup, Program
 from kernelwright.judge.sandbox.runner import Runner
-from kernelwright.judge.sandbox.runner_factory import RunnerFactory
-from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, build
 
 MOST_DRAWS = 5
@@ -40,37 +37,27 @@ Starting = dict[str, Future[Runner]]
 class SettingStarter:
     """Starts the library settings of one task; they share the memory for arguments."""
 
-    def __init__(
-        self,
-        task: Task,
-        oracle: Oracle,
-        backend: DeviceBackend,
-        *,
-        factory: RunnerFactory,
-        device_lock: DeviceLock,
-    ) -> None:
-        self.task, self._oracle, self._backend = task, oracle, backend
-        self._factory, self._device_lock = factory, device_lock
-        rows = library_settings.settings_of(backend.kind, task.precision)
+    def __init__(self, task: Task, oracle: Oracle, machine: Machine) -> None:
+        self.task, self._oracle, self._machine = task, oracle, machine
+        rows = settings_of(machine.backend.kind, task.precision)
         self.settings = {setting.name: setting for setting in rows}
-        self._compile_locks = collections.defaultdict(threading.Lock)
+        self._compile_locks = collections.defaultdict[str, threading.Lock](threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(None, "baseline")
         self._empty: Runner | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether the shared memory has been allocated."""
+        """True if the shared memory has been allocated."""
         return self._region is not None
 
     def open(self) -> None:
         """Allocate the shared memory."""
         oracle = self._oracle
         held = contents(oracle.first_arguments, oracle.state(USUAL), oracle.example)
-        self._region = Region(self._backend, plan_slots(held)[1])
+        self._region = Region(self._machine.backend, plan_slots(held)[1])
         self._stack.callback(self._region.close)
-        self._pool = ThreadPoolExecutor(None, "baseline")
         self._stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
 
     def close(self) -> None:
@@ -86,9 +73,9 @@ class SettingStarter:
         once more while nobody builds: candidates that are built may have left it no core."""
         concurrent.futures.wait(starting.values())
         if late := [name for name, future in starting.items() if _was_late(future)]:
-            with self._device_lock.exclusive():
+            with self._machine.device_lock.exclusive():
                 for name in late:
-                    starting[name] = future = Future()
+                    starting[name] = future = Future[Runner]()
                     try:
                         future.set_result(self._start_one(self.settings[name]))
                     except Refused as refused:
@@ -96,13 +83,13 @@ class SettingStarter:
 
     def warm_up(self, runner: Runner) -> bool:
         """Call a compiled setting on other inputs of the task's own until nothing is compiled for
-        them; whether anything was. The compiler's own count says so, however busy the machine is.
+        them, as the compiler's own count says; True if anything was.
 
         Raises:
             Refused: it does not run on them, or is compiled for every one of them; it has ended.
         """
-        lock, oracle = self._device_lock, self._oracle
-        with closed_if_refused(runner):
+        lock, oracle = self._machine.device_lock, self._oracle
+        with _closed_if_refused(runner):
             with lock.shared(runner):
                 n_graphs = runner.n_graphs()
             for number in range(MOST_DRAWS):
@@ -126,18 +113,15 @@ class SettingStarter:
         if self._empty is not None:
             return
         oracle = self._oracle
-        runner = self._factory.make(oracle.example, region=self._region)
-        program = Program(EMPTY_MODULE, "ModelNew", _pickled_shapes(oracle), 0, LibrarySetup())
-        try:
-            with self._device_lock.shared(runner):
-                runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
-        except Refused as refused:
-            runner.close()
-            raise not_measured(refused) from refused
+        runner = self._machine.factory.make(oracle.example, region=self._region)
+        shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
+        program = Program(EMPTY_MODULE, "ModelNew", pickle.dumps([shapes]), 0, LibrarySetup())
+        with not_measured(), _closed_if_refused(runner), self._machine.device_lock.shared(runner):
+            runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
         self._empty = runner
 
     def take_empty(self) -> Runner | None:
-        """That module, if one runs, for the caller to measure and to close."""
+        """The empty module, if one runs, for the caller to measure and to close."""
         empty, self._empty = self._empty, None
         return empty
 
@@ -145,7 +129,7 @@ class SettingStarter:
         cache = compiler_cache()
         folder = self._stack.enter_context(folder_in(cache))
         options = ChildOptions(variables=setting.environment, cache=cache)
-        runner = self._factory.make(self._oracle.example, options, region=self._region)
+        runner = self._machine.factory.make(self._oracle.example, options, region=self._region)
         self._stack.callback(runner.close)
         setup = LibrarySetup(
             payload=self.task.payload,
@@ -156,34 +140,32 @@ class SettingStarter:
             compile=setting.compile,
             cuda_graph=setting.cuda_graph,
         )
-        with closed_if_refused(runner), self._device_lock.shared(runner):
-            build(runner, self._oracle, self.task.source, self.task.entry, setup)
-            runner.put(self._oracle.first_arguments)
-        # One after the other where the compiler is asked for the same: the second finds it cached.
-        # The device is not held while waiting for the other, which may have to give it up.
-        with (
-            closed_if_refused(runner),
-            self._compile_locks[repr(setting.compile)],
-            self._first_call_hold(runner, is_compiled=setting.compile is not None),
-        ):
-            runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
-            runner.release()
+        with _closed_if_refused(runner):
+            with self._machine.device_lock.shared(runner):
+                build(runner, self._oracle, self.task.source, self.task.entry, setup)
+                runner.put(self._oracle.first_arguments)
+            # One after the other where the compiler is asked for the same: the second finds it
+            # cached. The device is not held while waiting, for the other may have to give it up.
+            is_compiled = setting.compile is not None
+            with self._compile_locks[repr(setting.compile)], self._hold(runner, is_compiled):
+                runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
+                runner.release()
         return runner
 
     @contextlib.contextmanager
-    def _first_call_hold(self, runner: Runner, *, is_compiled: bool) -> Iterator[None]:
-        """Share the device, unless a compiler works on other processors nearly all the time: then
-        nobody waits for it, and it is not stopped, for it is trusted."""
-        if is_compiled and self._backend.compiles_elsewhere:
+    def _hold(self, runner: Runner, is_compiled: bool) -> Iterator[None]:
+        """Share the device for a first call, unless a compiler works on other processors nearly all
+        the time: then nobody waits for it, and it is not stopped, for it is trusted."""
+        if is_compiled and self._machine.backend.compiles_elsewhere:
             yield
             runner.stand_still()
         else:
-            with self._device_lock.shared(runner):
+            with self._machine.device_lock.shared(runner):
                 yield
 
 
 @contextlib.contextmanager
-def closed_if_refused(runner: Runner) -> Iterator[None]:
+def _closed_if_refused(runner: Runner) -> Iterator[None]:
     """End a setting that fails in this context: its compiler would go on beside timed calls."""
     try:
         yield
@@ -192,22 +174,22 @@ def closed_if_refused(runner: Runner) -> Iterator[None]:
         raise
 
 
-def not_measured(refused: Refused) -> DeviceError:
-    """The error where the empty module fails, which is no candidate's fault."""
-    return DeviceError(
-        "a module that does nothing cannot be measured",
-        seen=str(refused),
-        do="see whether other programs use this device's memory",
-    )
+@contextlib.contextmanager
+def not_measured() -> Iterator[None]:
+    """Turn a refusal of the empty module, which is no candidate's fault, into a DeviceError."""
+    try:
+        yield
+    except Refused as refused:
+        raise DeviceError(
+            "a module that does nothing cannot be measured",
+            seen=str(refused),
+            do="see whether other programs use this device's memory",
+        ) from refused
 
 
 def _was_late(future: Future[Runner]) -> bool:
     error = None if future.cancelled() else future.exception()
     return isinstance(error, Refused) and error.status is Status.TIMEOUT
-
-
-def _pickled_shapes(oracle: Oracle) -> bytes:
-    return pickle.dumps([[(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]])
 
 
 EMPTY_MODULE = """

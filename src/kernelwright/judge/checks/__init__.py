@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from kernelwright.judge.checks.check import Check, Tolerance, WarnOnly
-from kernelwright.judge.checks.draws import Draw
-from kernelwright.judge.checks.registry import CHECKS, REGISTRY
-from kernelwright.judge.checks.weights import OTHER_SHAPES, OWN_WEIGHTS, TASK
-from kernelwright.judge.perturb.seeds import derive_seed
+from kernelwright.judge.checks.check import Check, Draw, Tolerance, WarnOnly, derive_seed
+from kernelwright.judge.checks.registry import CHECKS, OTHER_SHAPES, OWN_WEIGHTS, REGISTRY, TASK
 
 __all__ = [
     "CHECKS",

@@ -1,1 +1,1 @@
-"""How far results lie from one another, and how far they may."""
+"""Comparison of results with float64, and the distances that are allowed."""

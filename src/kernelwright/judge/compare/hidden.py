@@ -1,6 +1,6 @@
 """NaN that integers hide: an argmax over NaN, a comparison with NaN, a cast of NaN to an integer.
 
-Nobody can say what is right there, nor for numbers beyond an integer type's range.
+No result is right there, nor for numbers beyond an integer type's range.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.judge.compare.measures import is_whole
+from kernelwright.loaders.quiet_mode import QuietMode
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
@@ -28,14 +28,14 @@ EQUALITY = frozenset({"eq", "ne"})
 
 
 def with_hidden(run: Run, arguments: list[Any]) -> list[torch.Tensor]:
-    """What ``run`` gives, and one tensor more if integers hid a NaN on the way: it holds NaN where
-    the most were hidden at once."""
+    """Return the results of ``run``, and one tensor more if integers hid a NaN on the way: it holds
+    the NaN of the operator that hid most."""
     with _Watched() as watched:
         found = run(arguments)
     return [*found, *watched.hidden]
 
 
-class _Watched(TorchDispatchMode):
+class _Watched(QuietMode):
     def __init__(self) -> None:
         super().__init__()
         self.hidden: list[torch.Tensor] = []

@@ -1,4 +1,4 @@
-"""How far results lie from one another, on the scale of their rows.
+"""Distances between results, on the scale of their rows.
 
 The error of an output x against the float64 result e is the largest |x - e| / s, where s is the
 largest |e| in the same row (the last axis): small rows cannot hide behind large ones. Rows that
@@ -143,17 +143,6 @@ def error_of(
     return float(torch.stack(worst).max().nan_to_num(math.inf, math.inf))
 
 
-def share_beyond(
-    value: torch.Tensor,
-    exact: torch.Tensor,
-    finite: torch.Tensor | None,
-    scale: torch.Tensor,
-    limit: float,
-) -> float:
-    """The share of the numbers whose row-scaled error is larger than ``limit``."""
-    return share_of(distances(value, exact, finite, scale), limit)
-
-
 def share_of(distances: Iterable[torch.Tensor], limit: float) -> float:
     """The share of the numbers, given in pieces, that are larger than ``limit``; zero without
     any."""
@@ -191,7 +180,7 @@ def all_finite(tensors: list[torch.Tensor]) -> bool:
 
 
 def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | None:
-    """Where both are finite; None where that is everywhere."""
+    """The mask of places where both are finite; None if that is everywhere."""
     if bool(own.sum().isfinite() & exact.sum().isfinite()):
         return None
     if all(bool(o.isfinite().all() & e.isfinite().all()) for o, e in pieces(own, exact)):
@@ -202,8 +191,8 @@ def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | Non
 def furthest(one: list[torch.Tensor], other: list[torch.Tensor]) -> float:
     """The largest distance between two results of one kernel, over the scale of its row."""
     pairs = zip(as_real(one), as_real(other), strict=True)
-    pairs = [pair for pair in pairs if pair[0].is_floating_point()]
-    return max((error_of(b, a, finite_in_both(a, b)) for a, b in pairs), default=0.0)
+    errors = (error_of(b, a, finite_in_both(a, b)) for a, b in pairs if a.is_floating_point())
+    return max(errors, default=0.0)
 
 
 def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
@@ -215,7 +204,7 @@ def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Where two are equal, NaN to NaN."""
+    """The mask of places where two are equal; NaN equals NaN."""
     return (one == other) | (one.isnan() & other.isnan())
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 VIEWS = """alias as_strided detach diagonal expand expand_as imag lift_fresh movedim narrow permute
 real reshape select slice split split_with_sizes squeeze swapaxes t transpose unbind unfold
 unsqueeze view view_as view_as_complex view_as_real _reshape_alias _unsafe_view"""
@@ -33,26 +31,10 @@ N_BEFORE_ACCUMULATE = 3
 
 def moves(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether an operator's floating-point results are numbers that it was given, or their
-    negatives: other orders of computing them do not differ, nor do equal numbers in other places.
-
-    Not covered: what is chosen by integers or a mask that hang on floating-point numbers, see
-    ``is_computed``.
-    """
+    negatives."""
     name = func.overloadpacket.__name__.removesuffix("_")
     if name not in MOVING or "reduce" in func._overloadname:
         return False
     if "index_put" in name:
         return not (kwargs.get("accumulate", False) or any(args[N_BEFORE_ACCUMULATE:]))
     return True
-
-
-def is_computed(result: torch.Tensor, given: list[torch.Tensor], *, is_moved: bool) -> bool:
-    """Whether numbers of a result are not among those ``given`` to the operator: floating-point
-    ones that it did not move, and whole ones that hang on others, which ties decide."""
-    if not _rounds(result):
-        return any(map(_rounds, given))
-    return not is_moved or (not result.is_complex() and any(t.is_complex() for t in given))
-
-
-def _rounds(t: torch.Tensor) -> bool:
-    return t.is_floating_point() or t.is_complex()

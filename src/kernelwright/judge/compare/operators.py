@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import flop_registry
 
+from kernelwright.judge.compare.expected import FACTOR
 from kernelwright.judge.compare.growth import (
     MAX_BIASED_GROWTH,
     MAX_GROWTH,
@@ -19,10 +19,10 @@ from kernelwright.judge.compare.growth import (
     summation_growth,
 )
 from kernelwright.judge.compare.moving import moves
-from kernelwright.judge.compare.outputs import FACTOR
+from kernelwright.loaders.quiet_mode import QuietMode
 
 
-class Rounding(TorchDispatchMode):
+class Rounding(QuietMode):
     """While it is entered, whatever an operator computes is off by one unit in float32's last
     place, or by as much as a sum of so many terms may be, or so many ``times`` that, up or down by
     chance: every number for itself, or all of a tensor ``alike``, which does not average out. What
@@ -64,7 +64,7 @@ def _n_terms(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], found
     """Length of the reduction of an operator."""
     results = _numbers(found)
     if results and func.overloadpacket in flop_registry:  # a product: two operations for each term
-        flops = flop_registry[func.overloadpacket](*args, **kwargs, out_val=found)
+        flops: int = flop_registry[func.overloadpacket](*args, **kwargs, out_val=found)
         return flops / (2 * results[0].numel())
     return max(1.0, n_added(func, given, results))
 

@@ -1,4 +1,4 @@
-"""Judging on a CPU: memory that both processes map; the judge reads outputs from outside."""
+"""Judging on a CPU: both processes map the same memory; the judge reads outputs from outside."""
 
 from __future__ import annotations
 
@@ -19,56 +19,82 @@ DEFAULT_CACHE_BYTES = 32 << 20  # where the kernel does not say
 
 
 class CpuBackend:
-    """Host memory; the judge reads a child's memory with process_vm_readv."""
+    """A device, as the judge uses it; this class answers for the CPU, where stopped processes do
+    nothing."""
 
-    name = kind = unit = name_in_child = "cpu"
+    name = "cpu"
+    """The device's name in torch."""
+    kind = "cpu"
+    """The same without a number."""
+    unit = "cpu"
+    """Identifies the device on this machine, whatever number a process knows it by."""
+    name_in_child = "cpu"
+    """Its name in torch in a child, which sees no other device of the kind."""
     visibility: Mapping[str, str] = MappingProxyType({})
+    """The environment variables that hide all other devices from a child."""
     reads_from_outside = True
+    """True if the outputs of a stopped child can be read."""
     is_spinning = False
+    """True if the judge polls for a child's answer: cores are plenty where there is a GPU."""
     compiles_elsewhere = False
-    most_judges = None
+    """True if compilers work on other processors than the timed ones."""
+    most_judges: int | None = None
+    """The number of judges that may use the device at a time; None: any number."""
     most_ahead = 4
+    """The number of candidates that one judge may build ahead."""
     batch_size = 1
+    """The number of candidates that a search builds together, to judge the fastest; 1: it judges
+    all."""
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
+        """New memory to share with a child: a file descriptor, and this side's bytes."""
         return share(n_bytes)
 
     def unshare(self, memory: torch.Tensor) -> None:
-        """Do nothing: the mapping ends with its last tensor."""
+        """Give the judge's side of shared memory back, unless it goes with its last tensor."""
 
     def settle(self) -> None:
-        """Do nothing: the CPU's work is done when a call returns."""
+        """Return when everything that the judge has started on the device is done."""
 
     def is_idle(self) -> bool:
-        """True: a stopped process does nothing on a CPU."""
+        """True if the device has done everything that stopped children had started on it."""
         return True
 
     def works_for(self, pid: int) -> bool:
-        """False: the caller has stopped the process."""
+        """True if it has lately worked for this process, which the caller has stopped."""
         return False
 
     def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
-        """False: the caller has stopped the others."""
+        """True if it works for another process while ``meanwhile`` runs, and just after."""
         meanwhile()
         return False
 
     def input_poisoner(
         self, inputs: torch.Tensor, *, is_exclusive: bool, holds_device: bool
     ) -> InputPoisoner:
-        """One that overwrites them itself: a stopped process has no work left on a CPU."""
+        """The poisoner that overwrites a call's inputs when the child signals completion.
+
+        ``is_exclusive``: nobody else uses the device. ``holds_device``: on a GPU a kernel of the
+        judge's occupies it from before the call until then; the call takes longer and is not timed.
+
+        Shapes:
+            inputs: (n_bytes,) uint8, whole pages.
+        """
         return InputPoisoner(inputs)
 
     def trim_cache(self) -> None:
-        """Do nothing: malloc's caches are small."""
+        """Give back memory that the judge's allocator only caches, where it is much."""
 
     def memory_bytes(self) -> int:
+        """The size of the device's memory."""
         return psutil.virtual_memory().total
 
     def free_bytes(self) -> int:
+        """The device memory that no process holds."""
         return psutil.virtual_memory().available
 
     def last_level_cache_bytes(self) -> int:
-        """The size of the last-level cache, as the kernel reports it."""
+        """The size of the largest cache."""
         sizes = []
         for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
             text = path.read_text().strip()
@@ -77,7 +103,7 @@ class CpuBackend:
 
 
 def share(n_bytes: int) -> tuple[int, torch.Tensor]:
-    """New memory to share: a file descriptor for the child, and this side's view in bytes."""
+    """New host memory to share: a file descriptor for the child, and this side's bytes."""
     fd = os.memfd_create("arguments", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, max(n_bytes, mmap.PAGESIZE))
     # A child that could shrink the file would crash the judge at its next write.

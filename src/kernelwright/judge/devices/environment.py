@@ -33,17 +33,13 @@ def resolve_threads(asked: int) -> int:
     return fitting_threads(asked) or usable_cores()
 
 
-def use_threads(threads: int) -> None:
-    """Let the judge's own torch use ``threads`` threads."""
-    torch.set_num_threads(threads)
-
-
 def describe(device: Device, backend: DeviceBackend, threads: int, cache: str) -> Environment:
     """The facts that a measured time depends on."""
-    facts = {
+    compiler = find_compiler()  # of C++ candidates and the library's compiled settings
+    facts: dict[str, Any] = {
         "torch": str(torch.__version__),  # a str subclass, which msgspec does not encode
         "triton": _version("triton"),
-        "compiler": _compiler(),
+        "compiler": f"{compiler.kind} {compiler.version}" if compiler else "",
         "python": platform.python_version(),
         "system": platform.platform(),
         "processor": _processor(),
@@ -68,12 +64,6 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _compiler() -> str:
-    """'g++ 12.2.0': what C++ candidates and the library's compiled settings are built with."""
-    found = find_compiler()
-    return f"{found.kind} {found.version}" if found else ""
 
 
 def _processor() -> str:
@@ -106,7 +96,7 @@ class Here:
         return cls(found.device, found.facts)
 
     def is_of(self, environment: Environment) -> bool:
-        """Whether a verdict that was found in an environment could have been found here."""
+        """True if a verdict that was found in an environment could have been found here."""
         there = (environment.device, _without_the_task(environment.facts))
         return there == (self.device, _without_the_task(self.facts))
 

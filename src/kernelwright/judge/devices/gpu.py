@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from collections.abc import Callable
 import torch
 
 from kernelwright.core.device import BUILT_TOGETHER, Device
-from kernelwright.judge.devices import cuda_driver
+from kernelwright.judge.devices import cuda_driver, nvml
+from kernelwright.judge.devices.cpu import CpuBackend
 from kernelwright.judge.devices.cuda_driver import unit
 from kernelwright.judge.devices.input_poisoner import WORD_BYTES, InputPoisoner
 from kernelwright.judge.refusal import memory_apart
@@ -21,7 +22,7 @@ N_PROBES, AT_ONCE_S = 8, 0.5e-3
 """Small kernels, and the time in which each is done on an idle device: on an H200 one takes
 0.03 ms, and 0.2 ms after another process's turn."""
 PROBE_NS, PAUSE_NS = 5_000_000, 50_000
-"""How long the probe for others' work runs: longer than a process's turn, after which the GPU
+"""The duration of the probe for others' work: longer than a process's turn, after which the GPU
 changes to another's work, for up to 2.4 ms on an H100. And the pause that tells of it: where nobody
 else had any work, the probe stood still for 64 ns at most."""
 RECENT_S = 2.0
@@ -32,12 +33,12 @@ however many processes ask for one: more judges wait longer."""
 CACHE_SHARE = 0.03
 """The share of a GPU's memory that the judge's allocator may cache: children need the rest."""
 HOLD_NS = 20_000_000
-"""How long the device is held at most, for that delays the call; then it is released, and nothing
-is overwritten."""
+"""The device is released after this time, for holding it delays the call; then nothing is
+overwritten."""
 GRID = (1024, 256)
 
 
-class GpuBackend:
+class GpuBackend(CpuBackend):
     """Device memory; the judge's and the child's contexts take turns.
 
     A child sees one GPU: kernels that it launches without naming a device go there, it has no
@@ -58,8 +59,6 @@ class GpuBackend:
         self.kind = self.name.partition(":")[0]
         self.unit = unit(self.index)
         self.visibility = {VISIBLE: visible_as(self.index)}
-        self._probe: PauseProbe | None = None
-        self._poison_kernels: PoisonKernels | None = None
 
     def share(self, n_bytes: int) -> tuple[int, torch.Tensor]:
         self.trim_cache()
@@ -72,7 +71,7 @@ class GpuBackend:
         torch.cuda.synchronize(self.index)
 
     def is_idle(self) -> bool:
-        """Whether a small kernel is done at once, time after time: another process's work would
+        """True if a small kernel is done at once, time after time: another process's work would
         make it wait for its turn, some milliseconds."""
         for _ in range(N_PROBES):
             start_s = time.perf_counter()
@@ -84,17 +83,12 @@ class GpuBackend:
         return True
 
     def works_for(self, pid: int) -> bool:
-        """Whether the driver says so; False where it knows processes by other numbers than ours."""
-        from kernelwright.judge.devices import nvml
-
-        with contextlib.suppress(nvml.Unknown):
-            return nvml.works_for(self.index, pid, since_s=time.time() - RECENT_S)
-        return False
+        """True if the driver says so; False where it knows processes by other numbers than ours."""
+        return nvml.works_for(self.index, pid, since_s=time.time() - RECENT_S)
 
     def works_for_others(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
-        """Whether a kernel of the judge's own is paused for long. It starts before ``meanwhile``:
+        """True if a kernel of the judge's own is paused for long. It starts before ``meanwhile``:
         work that waits for that to be done finds the device idle for no moment."""
-        self._probe = self._probe or PauseProbe(self.index)
         self._probe.start(PROBE_NS)
         meanwhile()
         return self._probe.longest_ns() > PAUSE_NS
@@ -104,8 +98,15 @@ class GpuBackend:
     ) -> InputPoisoner:
         if not is_exclusive:
             return InputPoisoner(inputs, self.settle)
-        self._poison_kernels = self._poison_kernels or PoisonKernels(self.index)
         return QueuedInputPoisoner(inputs, self._poison_kernels, holds_device=holds_device)
+
+    @functools.cached_property
+    def _probe(self) -> PauseProbe:
+        return PauseProbe(self.index)
+
+    @functools.cached_property
+    def _poison_kernels(self) -> PoisonKernels:
+        return PoisonKernels(self.index)
 
     def trim_cache(self) -> None:
         stats = torch.cuda.memory_stats_as_nested_dict(self.index)  # one call: before every call
@@ -125,7 +126,6 @@ class GpuBackend:
             return 0  # a context of the judge's own finds no room
 
     def last_level_cache_bytes(self) -> int:
-        """The size of the L2 cache."""
         return int(torch.cuda.get_device_properties(self.index).L2_cache_size)
 
 

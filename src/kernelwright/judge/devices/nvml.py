@@ -6,8 +6,8 @@ Source:
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -27,7 +27,7 @@ SLOWED_BY = {
 }
 """Why the clocks are below their highest. An idle GPU is in none of these states."""
 NO_SAMPLES = (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND)
-"""What the binding raises where no process has used the GPU since the moment that was asked for."""
+"""Errors that the binding raises where no process has used the GPU since the given moment."""
 
 
 class Unknown(Exception):
@@ -35,25 +35,22 @@ class Unknown(Exception):
 
 
 def facts(index: int, own: set[int]) -> dict[str, Any]:
-    """What the GPU tells of its clocks and of processes that are not ``own``.
+    """Clocks, temperature, and the number of processes that are not ``own``, as far as it tells.
 
-    Units:
-        In the names.
     Raises:
         Unknown: it tells nothing.
     """
-    gpu, told = _gpu(index), {}
-    for name, ask, *which in (
-        ("sm_mhz", pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM),
-        ("memory_mhz", pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
-        ("temperature_c", pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
+    gpu, told = _gpu(index), dict[str, Any]()
+    for name, ask, which in (
+        ("sm_mhz", pynvml.nvmlDeviceGetClockInfo, (pynvml.NVML_CLOCK_SM,)),
+        ("memory_mhz", pynvml.nvmlDeviceGetClockInfo, (pynvml.NVML_CLOCK_MEM,)),
+        ("temperature_c", pynvml.nvmlDeviceGetTemperature, (pynvml.NVML_TEMPERATURE_GPU,)),
+        ("slowed_by", pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, ()),
     ):
-        value = _asked(ask, gpu, *which)
-        if value is not None:
-            told[name] = value
-    reasons = _asked(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, gpu)
-    if reasons is not None:
-        told["slowed_by"] = [word for bit, word in SLOWED_BY.items() if reasons & bit]
+        with contextlib.suppress(pynvml.NVMLError):
+            told[name] = ask(gpu, *which)
+    if "slowed_by" in told:
+        told["slowed_by"] = [word for bit, word in SLOWED_BY.items() if told["slowed_by"] & bit]
     pids = _pids(gpu)
     if pids is not None:
         told["other_processes"] = len(pids - own)
@@ -61,12 +58,9 @@ def facts(index: int, own: set[int]) -> dict[str, Any]:
 
 
 def share_of_others(index: int, own: set[int], *, since_s: float) -> float | None:
-    """The share of the GPU's time that processes which are not ``own`` took since a moment.
+    """The share of the GPU's time that processes which are not ``own`` took since a moment, in
+    seconds of Unix time; None where it does not tell which process is whose.
 
-    None where it does not tell which process is whose.
-
-    Units:
-        ``since_s`` in seconds of Unix time.
     Raises:
         Unknown: it tells nothing.
     """
@@ -78,14 +72,11 @@ def share_of_others(index: int, own: set[int], *, since_s: float) -> float | Non
 
 
 def works_for(index: int, pid: int, *, since_s: float) -> bool:
-    """Whether the GPU has worked for a process since a moment; False where nobody can tell.
-
-    Units:
-        ``since_s`` in seconds of Unix time.
-    Raises:
-        Unknown: it tells nothing.
-    """
-    return any((_uses(index, since_s) or {}).get(pid, ()))
+    """True if the GPU has worked for a process since a moment, in seconds of Unix time; False where
+    nobody can tell."""
+    with contextlib.suppress(Unknown):
+        return any((_uses(index, since_s) or {}).get(pid, ()))
+    return False
 
 
 def _uses(index: int, since_s: float) -> dict[int, list[int]] | None:
@@ -109,8 +100,10 @@ def _uses(index: int, since_s: float) -> dict[int, list[int]] | None:
 def _pids(gpu: Any) -> set[int] | None:
     """The processes with work on the GPU; None where they are told by other numbers than ours,
     as in a process namespace: then this process, which has work there, is not among them."""
-    found = _asked(pynvml.nvmlDeviceGetComputeRunningProcesses, gpu) or ()
-    pids = {process.pid for process in found}
+    try:
+        pids = {process.pid for process in pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)}
+    except pynvml.NVMLError:
+        return None
     return pids if os.getpid() in pids else None
 
 
@@ -126,11 +119,3 @@ def _gpu(index: int) -> Any:
         return pynvml.nvmlDeviceGetHandleByUUID(unit(index))
     except pynvml.NVMLError as error:
         raise Unknown(str(error)) from error
-
-
-def _asked(ask: Callable[..., Any], gpu: Any, *which: int) -> Any:
-    """What the library answers; None where it does not tell."""
-    try:
-        return ask(gpu, *which)
-    except pynvml.NVMLError:
-        return None

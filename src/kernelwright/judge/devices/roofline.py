@@ -1,4 +1,4 @@
-"""How fast a device is at all: upper bounds, measured, on its rates of memory and arithmetic.
+"""A device's highest rates of memory and arithmetic, measured.
 
 A candidate that claims to write its results faster than the device can did not write them, and is
 refused. One that would have to calculate faster than the device can does less work than the
@@ -8,27 +8,30 @@ the verdict says so and does not refuse it.
 
 from __future__ import annotations
 
+import functools
 import math
 import time
+from collections.abc import Callable
 
 import torch
 
 from kernelwright.judge.devices.backend import DeviceBackend
 
-N_FILLS = 30
 MARGIN = 4.0
 """The factor by which a measured rate may be too low: calls cost time too, and candidates may write
 better."""
 CACHED_SHARE = 0.25
 """The share of the last-level cache that is written to measure the rate: results that stay in the
 cache are written faster than to memory."""
-N_COPIES, COPIED_CACHES = 8, 4
+READ_CACHES = {"cpu": 0.25, "cuda": 4.0}
+"""The last-level caches that are read to measure the rate. On a GPU starting a kernel takes
+as long as reading a quarter of the cache."""
+COPIED_CACHES = 4
 LARGE_BYTES, NEARLY, AT_MOST = 1 << 30, 0.75, 1.1
 """From how many bytes on the rate of a copy says something of a task, and between which shares of
 that rate nothing is left to win. Smaller tasks spend their time on other things. Under the judge's
 clock a GELU of 6.4 GB that takes 3.03 ms on an H200, as a copy does, took 3.8. A setting that is
 faster than a copy need not move everything, or the copy was disturbed."""
-N_PRODUCTS = 10
 SIDE = {"cpu": 1024, "cuda": 4096}
 """The side of the square matrices whose product shows how fast a device calculates."""
 DOES_LESS = (
@@ -37,18 +40,64 @@ DOES_LESS = (
 )
 
 
-def peak_bytes_per_s(backend: DeviceBackend) -> float:
+def best_s(backend: DeviceBackend, n_times: int, work: Callable[[], object]) -> float:
+    """The shortest of some times of work on the device, in seconds."""
+    found_s = math.inf
+    for _ in range(n_times):
+        backend.settle()
+        start_s = time.perf_counter()
+        work()
+        backend.settle()
+        found_s = min(found_s, time.perf_counter() - start_s)
+    return found_s
+
+
+def written_bytes_per_s(backend: DeviceBackend) -> float:
     """An upper bound on how many bytes a second can be written on the device."""
     n_bytes = int(backend.last_level_cache_bytes() * CACHED_SHARE)
     buffer = torch.zeros(n_bytes, dtype=torch.uint8, device=backend.name)
-    best_s = float("inf")
-    for _ in range(N_FILLS):
-        backend.settle()
-        start_s = time.perf_counter()
-        buffer.fill_(1)
-        backend.settle()
-        best_s = min(best_s, time.perf_counter() - start_s)
-    return MARGIN * n_bytes / best_s
+    return MARGIN * n_bytes / best_s(backend, 30, lambda: buffer.fill_(1))
+
+
+def read_bytes_per_s(backend: DeviceBackend) -> float:
+    """An upper bound on how many bytes a second can be read; infinite where memory is short."""
+    n_bytes = int(backend.last_level_cache_bytes() * READ_CACHES[backend.kind])
+    try:
+        buffer = torch.ones(n_bytes // 4, device=backend.name)
+    except torch.OutOfMemoryError:
+        return math.inf
+    return MARGIN * n_bytes / best_s(backend, 10, buffer.sum)
+
+
+def copied_bytes_per_s(backend: DeviceBackend) -> float:
+    """The bytes a second, read and written, of a large copy; infinite where memory is short."""
+    n_bytes = min(LARGE_BYTES, COPIED_CACHES * backend.last_level_cache_bytes())
+    try:
+        one, other = (torch.ones(n_bytes // 4, device=backend.name) for _ in range(2))
+    except RuntimeError:
+        return math.inf
+    return 2 * n_bytes / best_s(backend, 8, lambda: other.copy_(one))
+
+
+def peak_flops_per_s(backend: DeviceBackend, dtype: torch.dtype) -> float:
+    """An upper bound on the operations a second; infinite where memory is too short to measure."""
+    side = SIDE[backend.kind]
+    try:
+        one, other, out = (
+            torch.ones(side, side, dtype=dtype, device=backend.name) for _ in range(3)
+        )
+    except torch.OutOfMemoryError:
+        return math.inf
+    return MARGIN * 2 * side**3 / best_s(backend, 10, lambda: torch.mm(one, other, out=out))
+
+
+def surely_ns(least_ns: float, library_ns: float) -> float:
+    """A lower bound on a time, from a measured rate and from a library setting's own time.
+
+    Other work on a device slows a measurement of its rate, and a rate that is too low would refuse
+    honest kernels. The library's own time shows that the device can do better.
+    """
+    return min(least_ns, library_ns / MARGIN)
 
 
 class Copying:
@@ -69,15 +118,10 @@ class Copying:
 
     def measure(self) -> None:
         """Measure how fast the device copies, once; nothing else may use it meanwhile."""
-        if not self._bytes_per_s:
-            self._bytes_per_s = copied_bytes_per_s(self._backend)
+        self._bytes_per_s = self._bytes_per_s or copied_bytes_per_s(self._backend)
 
     def least_ns(self, n_bytes: int) -> float:
-        """The time that it takes to read and write so many bytes; 0 where nothing was measured.
-
-        Units:
-            Nanoseconds.
-        """
+        """The time that it takes to read and write so many bytes; 0 where nothing was measured."""
         return n_bytes / self._bytes_per_s * 1e9 if self._bytes_per_s else 0.0
 
     def leaves_nothing(self, timed_ns: float) -> str:
@@ -87,35 +131,6 @@ class Copying:
             return ""
         gigabytes = self.moved_bytes / 1e9
         return f"moves its {gigabytes:.1f} GB at {share:.0%} of the rate at which a copy does"
-
-
-def copied_bytes_per_s(backend: DeviceBackend) -> float:
-    """The bytes a second, read and written, of a large copy; infinite where memory is short."""
-    n_bytes = min(LARGE_BYTES, COPIED_CACHES * backend.last_level_cache_bytes())
-    try:
-        one, other = (torch.ones(n_bytes // 4, device=backend.name) for _ in range(2))
-    except (torch.OutOfMemoryError, RuntimeError):
-        return float("inf")
-    best_s = float("inf")
-    for _ in range(N_COPIES):
-        backend.settle()
-        start_s = time.perf_counter()
-        other.copy_(one)
-        backend.settle()
-        best_s = min(best_s, time.perf_counter() - start_s)
-    return 2 * n_bytes / best_s
-
-
-def surely_ns(least_ns: float, library_ns: float) -> float:
-    """A lower bound on a time, from a measured rate and from a library setting's own time.
-
-    Other work on a device slows a measurement of its rate, and a rate that is too low would refuse
-    honest kernels. The library's own time shows that the device can do better.
-
-    Units:
-        Nanoseconds.
-    """
-    return min(least_ns, library_ns / MARGIN)
 
 
 class Arithmetic:
@@ -139,31 +154,13 @@ class Arithmetic:
         is_half = any(t.is_floating_point() and t.element_size() < 4 for t in outputs)
         # Wider types are calculated in parts of narrower ones at up to MARGIN times their own rate.
         self._dtype = torch.bfloat16 if is_half or is_reduced else torch.float32
-        self._flops_per_s: float | None = None
+
+    @functools.cached_property
+    def _flops_per_s(self) -> float:
+        return peak_flops_per_s(self._backend, self._dtype)
 
     def exceeds(self, timed_ns: float, *, library_ns: float) -> bool:
-        """Whether all of it cannot be done in this time; the library takes ``library_ns``."""
+        """True if all of it cannot be done in this time; the library takes ``library_ns``."""
         if not self._flops:
             return False
-        if self._flops_per_s is None:
-            self._flops_per_s = peak_flops_per_s(self._backend, self._dtype)
         return surely_ns(self._flops / self._flops_per_s * 1e9, library_ns) > timed_ns
-
-
-def peak_flops_per_s(backend: DeviceBackend, dtype: torch.dtype) -> float:
-    """An upper bound on the operations a second; infinite where memory is too short to measure."""
-    side = SIDE[backend.kind]
-    try:
-        one, other, out = (
-            torch.ones(side, side, dtype=dtype, device=backend.name) for _ in range(3)
-        )
-    except torch.OutOfMemoryError:
-        return float("inf")
-    best_s = float("inf")
-    for _ in range(N_PRODUCTS):
-        backend.settle()
-        start_s = time.perf_counter()
-        torch.mm(one, other, out=out)
-        backend.settle()
-        best_s = min(best_s, time.perf_counter() - start_s)
-    return MARGIN * 2 * side**3 / best_s

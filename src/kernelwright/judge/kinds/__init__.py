@@ -1,1 +1,1 @@
-"""Whose code ran during a candidate's calls, seen from outside."""
+"""The kind of a win: whether own code or a library's ran during a candidate's calls."""

@@ -1,8 +1,8 @@
-"""Whose kernel ran on a GPU, by the name under which the profiler shows it.
+"""The owner of a kernel on a GPU, by the name under which the profiler shows it.
 
 A kernel is a candidate's own if its text holds the name and no library has a function of that name
-in that namespace. So a library's kernel that nobody has listed is not its own, nor one that its
-text only speaks of; ``pool``, ``flash`` and ``gemm_kernel`` may well be.
+in that namespace. So neither a library's kernel that is not listed below is its own, nor one that
+its text only mentions; kernels named ``pool``, ``flash`` or ``gemm_kernel`` can be.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LIBRARY_KERNELS = (
     "triton_tem_", "Memcpy", "Memset", "void gemmSN_", "void gemmk1_", "void gemm_kernel2x2_",
     "void gemv2", "void gemvNSP", "void gemvx", "void trsm_", "void trmm_",
 )  # fmt: skip
-"""How the names of kernels begin that torch, its libraries and its compiler launch, as torch's
+"""Beginnings of the names of kernels that torch, its libraries and its compiler launch, as torch's
 profiler shows them."""
 LIBRARY_WORDS = ("cublas", "cudnn", "cutlass", "cask_", "xmma")
 """Words that occur in the names of library kernels, or of their arguments' types."""
 UNNAMED = re.compile(r"triton_\d*")
-"""The names of the kernels of torch's compiler where it is told not to name them."""
+"""Names of the kernels of torch's compiler if it does not name them by their work."""
 WORD = re.compile(r"[A-Za-z_]\w*")
 ANONYMOUS, ANY_ANONYMOUS = "_GLOBAL__N_", rb"_GLOBAL__N_\w{0,200}?"
 

@@ -1,4 +1,4 @@
-"""What kind of win it is, from what ran, not from what the source says.
+"""The kind of a win, by the code that ran, not by the source.
 
 On a CPU the kernel says from outside whose code runs at random moments (``sampling``). On a GPU
 the child's own profiler names the kernels of one more call (``kernel_names`` says whose they are),
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import Any
 
 from kernelwright.dialects.compile_shader import DISPATCH
 from kernelwright.judge.kinds.kernel_names import is_own
+from kernelwright.judge.kinds.reports import Count, Profile, read
 from kernelwright.judge.kinds.sampling import (
     FEWEST_SAMPLES,
     LARGE_SHARE,
@@ -32,10 +32,11 @@ LONGER, LONGER_NS = 1.3, 20_000
 kernels down a little, and timed calls hold their launches too."""
 EVENT_NS = 8_000  # Python and profiler between two operators, on a Zen 5 core
 AGAINST = 2
-"""Samples of library code, more than of own code, where there are few: a kernel that takes four
-fifths of its call is so unlucky once in 25 times at most."""
+"""How many more samples of library code than of own code speak against own work, if there are few:
+a kernel that takes four fifths of its call is so unlucky once in 25 times at most."""
 N_PROFILES = 3
-"""On a CPU, where they are quick: an allocation, or others' work, may take most of one call."""
+"""Profiles taken on a CPU, where they are quick: an allocation, or other processes, may take most
+of one call."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
 MOVES = frozenset((
     "alias", "as_strided", "chunk", "clone", "contiguous", "copy", "detach", "empty",
@@ -52,42 +53,35 @@ MOVES = frozenset((
 def of(
     runner: Runner,
     oracle: Oracle,
-    looks: StackSampler | None,
+    sampler: StackSampler | None,
     *,
     source: str,
     timed_ns: float,
     does_less: bool,
 ) -> tuple[str, ...]:
-    """The kinds of one candidate; none where nothing can be seen of it.
+    """Return the kinds of one candidate; none if nothing can be seen of it.
 
-    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, whoever
-    wrote its code.
+    ``source`` is its text; ``does_less``: it is too fast to do the reference's arithmetic, in own
+    code or a library's.
 
     Units:
         ``timed_ns``: the median of its timed calls, in nanoseconds.
     """
     try:
-        own, library = _seen(runner, oracle, looks, source, timed_ns)
-        if own > LARGE_SHARE and looks is not None:
-            copied = own * looks.copied_share()
-            own, library = own - copied, library + copied
-        is_kernel = (
-            own > LARGE_SHARE and not oracle.profile.warnings
-        )  # no kernel wins a degenerate task
+        shares = _seen(runner, oracle, sampler, source, timed_ns)
+        if shares is None:
+            return ()
+        own, library = shares
+        is_kernel = own > LARGE_SHARE and not oracle.profile.is_doubtful
         # Counting takes a second to start, and says nothing about kernels of one's own.
         is_algebra = does_less or (
             not is_kernel and _counted(runner) < LESS_WORK * oracle.profile.work.flops
         )
-    except (Refused, TypeError, ValueError, AttributeError, KeyError, OverflowError):
+    except Refused:
         return ()
-    found = []
-    if is_kernel:
-        found.append(KERNEL)
-    if library > NOTICEABLE_SHARE or not found:
-        found.append(LIBRARY)
-    if is_algebra:
-        found.append(ALGEBRA)
-    return tuple(found)
+    is_library = library > NOTICEABLE_SHARE or not is_kernel
+    found = ((KERNEL, is_kernel), (LIBRARY, is_library), (ALGEBRA, is_algebra))
+    return tuple(name for name, is_so in found if is_so)
 
 
 def of_emulated(runner: Runner, oracle: Oracle) -> tuple[str, ...]:
@@ -109,44 +103,49 @@ def of_emulated(runner: Runner, oracle: Oracle) -> tuple[str, ...]:
 
 
 def _counted(runner: Runner) -> float:
-    """The library's arithmetic in one call; infinite where it cannot be counted: a graph of
+    """The library's arithmetic in one call; infinite if it cannot be counted: a graph of
     torch.compile's may refuse to be looked into."""
     try:
-        return runner.count_flops()
+        count = read(Count, runner.count_flops())
     except Refused:
         return math.inf
+    return math.inf if count is None else count.flops
 
 
 def _seen(
-    runner: Runner, oracle: Oracle, looks: StackSampler | None, source: str, timed_ns: float
-) -> tuple[float, float]:
-    """The shares of own and of library code in one call."""
-    if looks is not None and looks.n_told >= FEWEST_SAMPLES and not 0 <= looks.n_against < AGAINST:
-        return looks.shares()
-    # Few looks catch a kernel of some microseconds, and as many may see own code as a library's:
-    # they can only speak against the profile, which takes for own what is no operator's, as the
-    # writing of files.
-    if looks is not None and (looks.n_against >= AGAINST or looks.is_nobodys):
-        return 0.0, 1.0
+    runner: Runner, oracle: Oracle, sampler: StackSampler | None, source: str, timed_ns: float
+) -> tuple[float, float] | None:
+    """The shares of own and of library code in one call; None if the child tells nothing."""
+    if sampler is not None:
+        is_close = 0 <= sampler.n_against < AGAINST
+        if sampler.n_told >= FEWEST_SAMPLES and not is_close:
+            return sampler.shares()
+        # Few samples catch a kernel of some microseconds, and as many may see own code as a
+        # library's: they can only speak against the profile, which takes for own what is no
+        # operator's, as the writing of files.
+        if sampler.n_against >= AGAINST or sampler.is_nobodys:
+            return 0.0, 1.0
     n_profiles = N_PROFILES if runner.backend.kind == "cpu" else 1
-    profiles = [runner.profile(oracle.first_arguments) for _ in range(n_profiles)]
-    own = statistics.median(_shares(profile, source, timed_ns)[0] for profile in profiles)
+    said = [read(Profile, runner.profile(oracle.first_arguments)) for _ in range(n_profiles)]
+    profiles = [profile for profile in said if profile is not None]
+    if len(profiles) < n_profiles:
+        return None
+    own = statistics.median(own_share(profile, source, timed_ns) for profile in profiles)
     return own, 1 - own
 
 
-def _shares(profile: dict[str, Any], source: str, timed_ns: float) -> tuple[float, float]:
-    """The shares of own and of library code in a profile, if it is one of a call like the timed."""
-    kernels = [(str(name), float(ns)) for name, ns in profile["kernels"]]
-    if kernels:
-        total = sum(ns for _, ns in kernels) or 1.0
+def own_share(profile: Profile, source: str, timed_ns: float) -> float:
+    """The share of own code in a profile; zero if it is not one of a call like the timed ones."""
+    if profile.kernels:
+        total = sum(ns for _, ns in profile.kernels) or 1.0
         if total > LONGER * timed_ns + LONGER_NS:
-            return 0.0, 1.0  # a decoy for the profiler
-        own = sum(ns for name, ns in kernels if is_own(name, source))
-        return own / total, 1 - own / total
-    operators = [(str(name), float(ns)) for name, ns in profile["operators"]]
-    # Beyond a timed call and the profiler it waited, for what is nobody's code: a loaded machine.
-    longest = LONGER * timed_ns + EVENT_NS * len(operators)
-    total = max(min(float(profile["wall_ns"]), longest), 1.0)
-    library = sum(ns for name, ns in operators if name.startswith(("aten::", COMPILED_REGION)))
-    library = min(library + EVENT_NS * len(operators), total)
-    return 1 - library / total, library / total
+            return 0.0  # a decoy for the profiler
+        return sum(ns for name, ns in profile.kernels if is_own(name, source)) / total
+    n_operators = len(profile.operators)
+    # Beyond a timed call and the profiler it waited, for code that is nobody's: a loaded machine.
+    longest = LONGER * timed_ns + EVENT_NS * n_operators
+    total = max(min(profile.wall_ns, longest), 1.0)
+    library = sum(
+        ns for name, ns in profile.operators if name.startswith(("aten::", COMPILED_REGION))
+    )
+    return 1 - min(library + EVENT_NS * n_operators, total) / total

@@ -1,12 +1,11 @@
-"""A profile of a candidate's kernels, for whoever writes the next one; it decides nothing."""
+"""A profile of a candidate's kernels, for the author of the next one; it decides nothing."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from kernelwright.core.evaluation import KernelProfile
+from kernelwright.judge.kinds.reports import Facts, Resources, read
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.runner import Runner
@@ -14,44 +13,42 @@ from kernelwright.judge.sandbox.runner import Runner
 COUNTERS = "counters"  # the part of a context that shows them
 N_KERNELS = 8
 N_FACTS = 16
-MAX_WORDS = 160  # characters of a name or a value: all of it is a stranger's word
+MAX_WORDS = 160  # characters of a name or a value
 
 
 def of(runner: Runner, oracle: Oracle, contexts: Sequence[str] = ()) -> tuple[KernelProfile, ...]:
-    """The kernels of one call, the slowest first, then what compilers say of others.
+    """Return the kernels of one call, the slowest first, then what compilers say of others.
 
-    Empty where nothing is known. Counters take seconds, and are read only where one of
-    ``contexts`` names them.
+    Empty if the child fails or says something of another form. Counters take seconds, and are read
+    only if one of ``contexts`` names them.
     """
     counted = any(COUNTERS in words.split(",") for words in contexts)
     try:
-        said = runner.resources(oracle.first_arguments, counted=counted)
-        counters = {str(name): _facts(facts) for name, facts in said["counters"].items()}
-        compiled = {str(name): _facts(facts) for name, facts in said["compiled"].items()}
-        launched: dict[str, KernelProfile] = {}
-        for name, ns, facts in said["launches"]:
-            before = launched.get(str(name), KernelProfile(str(name)[:MAX_WORDS], 0.0, 0, {}))
-            time_ns = before.time_ns + _number(ns)
-            named = compiled.pop(str(name), {}) | counters.get(str(name), {})
-            merged = {**before.facts, **named, **_facts(facts)}
-            launched[str(name)] = KernelProfile(before.name, time_ns, before.n_calls + 1, merged)
-    except (Refused, TypeError, ValueError, AttributeError, KeyError, OverflowError):
+        said = read(Resources, runner.resources(oracle.first_arguments, counted=counted))
+    except Refused:
         return ()
+    if said is None:
+        return ()
+    compiled = dict(said.compiled)
+    launched: dict[str, KernelProfile] = {}
+    for name, ns, facts in said.launches:
+        before = launched.get(name, KernelProfile(name[:MAX_WORDS], 0.0, 0, {}))
+        known = _short(compiled.pop(name, {})) | _short(said.counters.get(name, {}))
+        launched[name] = KernelProfile(
+            before.name,
+            before.time_ns + ns,
+            before.n_calls + 1,
+            {**before.facts, **known, **_short(facts)},
+        )
     slowest = sorted(launched.values(), key=lambda kernel: -kernel.time_ns)
-    others = [KernelProfile(name[:MAX_WORDS], 0.0, 0, facts) for name, facts in compiled.items()]
+    others = [
+        KernelProfile(name[:MAX_WORDS], 0.0, 0, _short(facts)) for name, facts in compiled.items()
+    ]
     return tuple((slowest + others)[:N_KERNELS])
 
 
-def _facts(facts: Mapping[str, Any]) -> dict[str, float | str]:
-    shown = list(facts.items())[:N_FACTS]
+def _short(facts: Facts) -> dict[str, float | str]:
     return {
-        str(name)[:MAX_WORDS]: _number(v) if isinstance(v, (int, float)) else str(v)[:MAX_WORDS]
-        for name, v in shown
+        name[:MAX_WORDS]: value[:MAX_WORDS] if isinstance(value, str) else value
+        for name, value in list(facts.items())[:N_FACTS]
     }
-
-
-def _number(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(value)
-    return number

@@ -1,7 +1,7 @@
-"""Whose code runs during a candidate's calls, seen from outside: it is stopped at random moments.
+"""Samples of a candidate's stacks, taken from outside: it is stopped at random moments.
 
-A profiler inside the candidate's process can be seen, forged and played to. Here ordinary calls
-are stopped at moments drawn beforehand, and the kernel says where each thread stood.
+A candidate can see and forge a profiler inside its process, and behave differently under one. Here
+ordinary calls are stopped at moments drawn beforehand, and Linux says where each thread stood.
 
 Source:
     /proc/PID/task/TID/syscall and /proc/PID/maps: proc(5).
@@ -10,6 +10,7 @@ Source:
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import random
@@ -20,7 +21,6 @@ from pathlib import Path
 
 import torch
 
-from kernelwright.judge.kinds import copies
 from kernelwright.judge.sandbox.child import SampleTimes
 from kernelwright.judge.sandbox.isolation import SYSTEM, visible_folders
 from kernelwright.judge.sandbox.process_memory import Mapped, mapped, read_process
@@ -28,70 +28,65 @@ from kernelwright.judge.sandbox.processes import beside
 
 OWN, LIBRARY = "own", "library"
 MADE = "made"
-"""Code in no file, which somebody wrote while running: oneDNN its convolutions, or a candidate."""
+"""Code in no file, made while running: oneDNN makes its convolutions so, and a candidate may."""
 LENT = "lent"
-"""Code of the C library, which does what its caller asks for: own kernels may be one memcpy."""
+"""Code of the C library, which works for its caller: an own kernel may be one memcpy."""
 STACK_BYTES = 8192
-"""Of a thread's stack, in which the one who called such code is looked for: oneDNN's kernels keep
-less than half of that for themselves."""
+"""Part of a thread's stack in which the caller of such code is looked for: oneDNN's kernels use
+less than half of it themselves."""
 C_LIBRARY = ("libc.", "libc-", "libm.", "libm-", "libmvec")
 NEUTRAL = (
     "python", "libpython", "libgomp", "libomp", "ld-", "libpthread", "libstdc++", "libgcc",
     "libffi", "_ctypes", "libdl", "librt", "libtorch_python", "libc10",
 )  # fmt: skip
-"""How the names of files begin whose code runs for own and library kernels alike: the
-interpreter and torch's side of it, allocators, threads that wait for others."""
+"""Beginnings of the names of files with code that own and library kernels both run: the interpreter
+and torch's side of it, allocators, threads that wait for others."""
 MODULES = "/lib-dynload/"
-"""Where the interpreter has those of its own modules that are not compiled into it: the worker's
-answers are packed by ``array`` and ``_json``."""
+"""Folder of the interpreter's modules that are not compiled into it: ``array`` and ``_json`` pack
+the worker's answers."""
 COMPILED = re.compile(r"/([a-z2-7]{2})/c\1[a-z2-7]{30,}[^/]*\.so$")
-"""Where torch.compile puts its kernels: a library's work (torch/_inductor/codecache.py)."""
+"""Files in which torch.compile puts its kernels, which count as a library's
+(torch/_inductor/codecache.py)."""
 OWN_TEXT_BYTES = 8 << 20
-"""More than this in files with code outside the system's folders, and of code in none, is a copied
-library: it may have been cut in pieces, of which only those that are needed may be run."""
+"""Size above which code outside the system's folders, in files or in none, counts as a copied
+library: it may be cut in pieces, of which only those that are needed are run."""
 KERNELS = ("[vdso]", "[vsyscall]", "[uprobes]")
-"""Code that the kernel lends to every process; in a heap or a stack it is the process's own."""
+"""Code that Linux maps into every process; code in a heap or a stack is the process's own."""
 LARGE_SHARE = 0.5
-"""Of the time that own code must take to be called a kernel."""
+"""Share of the time that own code must take to be called a kernel."""
 NOTICEABLE_SHARE = 0.2
-"""Of the time that library code must take to be named as well."""
+"""Share of the time that library code must take to be named as well."""
 FEWEST_SAMPLES, MOST_SAMPLES = 12, 64
-"""That saw somebody's code. More calls are made until there are the fewest, and until it is clear
-which labels follow or there are the most, within BUDGET_S."""
+"""Samples that saw somebody's code. Calls are made until there are the fewest, and until it is
+clear which labels follow or there are the most, within BUDGET_S."""
 SAMPLES_A_CALL = 8
 GAP_NS = 1e6
-"""Of a call's time for each look: going on after one takes a good part of that to be itself."""
+"""Part of a call's time for each sample: a call needs a good part of it to go on as before."""
 SAMPLE_SHARE, LATER_SAMPLE_SHARE = 0.5, 0.2
-"""Of the rounds in which the candidate's call is looked at and nothing is timed, until enough was
-seen, and then."""
+"""Share of the rounds in which the candidate's call is sampled and nothing is timed, until there
+are enough samples, and afterwards."""
 BUDGET_S = 1.0
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 RUNNING = "-1"
-"""In place of a system call's number: the thread ran code of its own."""
+"""Stands in place of a system call's number if the thread ran code of the process."""
 
 
 class StackSampler:
     """Samples of the stacks of one candidate's threads.
 
-    They stand in rounds among the timed ones, and are made like those (of a first look they come
-    after its rounds: a winner is measured again): a candidate that did something else in them
-    would do it when it is timed. Of each only the first look is a surprise, so every other call
-    has one look alone, at any moment of it, and own code must have most of those too; in short
-    calls all looks are alone.
+    They are taken in rounds among the timed ones, from calls made like those (after the rounds of a
+    first look, because a winner is measured again): a candidate that did something else in them
+    would do it when it is timed. In each call only the first sample is a surprise, so every other
+    call has a single sample, at any moment of it, and own code must have most of those too. Short
+    calls have single samples only.
     """
 
-    def __init__(self, seed: int, given: Sequence[tuple[int, int, str]] = ()) -> None:
-        """``given``: the files that were mapped before anything of the candidate's ran."""
-        self._given = given
+    def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
         self._calls: list[list[str]] = []
         self._single: list[list[str]] = []
-        """Those of them that were made for one look."""
+        """Those of them with a single sample."""
         self._memory: list[Span] = []
-        self._files: set[str] = set()
-        """Libraries that were mapped at the start, or when something new was seen."""
-        self._own_pages: list[bytes] = []
-        """The code around every place where own code was seen to run."""
         self.is_possible = True
 
     def sample_times(self, expected_ns: float) -> SampleTimes:
@@ -108,23 +103,23 @@ class StackSampler:
 
     @property
     def n_told(self) -> int:
-        """How many looks saw somebody's code."""
-        return sum(len(looks) - looks.count("") for looks in self._calls)
+        """The number of samples that saw somebody's code."""
+        return sum(len(samples) - samples.count("") for samples in self._calls)
 
     @property
     def n_against(self) -> int:
-        """How many more saw a library's code than own code."""
-        seen = [one for looks in self._calls for one in looks]
+        """The number of samples of a library's code less that of own code."""
+        seen = [one for samples in self._calls for one in samples]
         return seen.count(LIBRARY) - seen.count(OWN)
 
     @property
     def is_nobodys(self) -> bool:
-        """Whether enough looks were taken, and none saw own code."""
-        seen = [one for looks in self._calls for one in looks]
+        """Whether enough samples were taken, and none saw own code."""
+        seen = [one for samples in self._calls for one in samples]
         return len(seen) >= FEWEST_SAMPLES and OWN not in seen
 
     def is_due(self, coin: random.Random) -> bool:
-        """Whether a round is to be for one."""
+        """Whether the next round is for a sample."""
         share = SAMPLE_SHARE if self.n_told < FEWEST_SAMPLES else LATER_SAMPLE_SHARE
         return coin.random() < share
 
@@ -140,95 +135,66 @@ class StackSampler:
         own = min(share for share in map(_share, self._both) if share is not None)
         return own, 1 - own
 
-    def copied_share(self) -> float:
-        """The share of own code that is a copy of a library's."""
-        return copies.share(self._own_pages, self._files)
-
     @property
     def _both(self) -> tuple[list[str], list[str]]:
-        """What all looks saw, and those that were alone in their calls."""
-        calls = (self._calls, self._single)
-        return tuple([one for looks in each for one in looks] for each in calls)
+        """All samples, and those of calls with a single one."""
+        return list(itertools.chain(*self._calls)), list(itertools.chain(*self._single))
 
     def _sample(self, pid: int) -> None:
         try:
-            if beside(pid):  # whose work they do cannot be seen here
+            if beside(pid):  # other processes of its own may do the work
                 self._calls[-1].append(LIBRARY)
                 return
             at = whereabouts(pid)
             if any(span_of(address, self._memory) is None for address, _ in at):
                 self._learn(pid)
-            seen = whose([answerable(pid, *place, self._memory) for place in at], self._memory)
-            if seen == OWN:
-                self._own_pages += own_pages(pid, [address for address, _ in at], self._memory)
+            seen = owner_of([answerable(pid, *place, self._memory) for place in at], self._memory)
         except OSError:
             self.is_possible = False
         else:
             self._calls[-1].append(seen)
 
     def _learn(self, pid: int) -> None:
-        """See what is mapped now."""
-        parts = list(mapped(pid))
-        self._memory = spans(parts, self._given)
-        paths = {path for _, _, path in self._given} | {part.path for part in parts}
-        self._files |= {path for path in paths if _is_librarys_file(path)}
+        """Read what is mapped now."""
+        self._memory = spans(list(mapped(pid)))
 
 
-def _share(looks: list[str]) -> float | None:
-    """The share of own code among those looks that saw somebody's."""
-    n_told = len(looks) - looks.count("")
-    return looks.count(OWN) / n_told if n_told else None
+def _share(samples: list[str]) -> float | None:
+    """The share of own code among the samples that saw somebody's."""
+    n_told = len(samples) - samples.count("")
+    return samples.count(OWN) / n_told if n_told else None
 
 
-def _is_clear(looks: list[str]) -> bool:
+def _is_clear(samples: list[str]) -> bool:
     """Whether own code has more or less of what was seen than each label asks for, by two standard
     deviations."""
-    n_told = len(looks) - looks.count("")
+    n_told = len(samples) - samples.count("")
     return all(
-        abs(looks.count(OWN) - n_told * share) > 2 * math.sqrt(n_told * share * (1 - share))
+        abs(samples.count(OWN) - n_told * share) > 2 * math.sqrt(n_told * share * (1 - share))
         for share in (LARGE_SHARE, 1 - NOTICEABLE_SHARE)
     )
 
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of executable memory, and whose it is; '' where it is nobody's in particular."""
+    """A piece of executable memory, and its owner; '' if it is nobody's in particular."""
 
     start: int
     end: int
     owner: str
 
 
-def spans(parts: Sequence[Mapped], given: Sequence[tuple[int, int, str]] = ()) -> list[Span]:
+def spans(parts: Sequence[Mapped]) -> list[Span]:
     """The executable memory of a process with these parts."""
     library = (*SYSTEM, *visible_folders())
-    known = [(start, end) for start, end, path in given if _owner(path, library) == LIBRARY]
-    known += extents([part for part in parts if _owner(part.path, library) == LIBRARY])
-    # What may be written as well is made while it runs, or a stack: nobody's file says what it is.
+    # Memory that may be written as well holds code made while running, or a stack.
     written = {part.start for part in parts if "wx" in part.rights}
     whole = [(part.start, part.end, part.path) for part in parts]
     run = [place for place, part in zip(whole, parts, strict=True) if "x" in part.rights]
-    found = [
+    return [
         replace(span, owner=MADE) if span.owner == OWN and span.start in written else span
         for span in owned(run, library, whole)
     ]
-    return [
-        replace(span, owner=LIBRARY)
-        if span.owner in (OWN, MADE) and any(a < span.end and span.start < b for a, b in known)
-        else span
-        for span in found
-    ]
-
-
-def extents(parts: Iterable[Mapped]) -> list[tuple[int, int]]:
-    """From the first to the last that is left of each mapping of a file: what lies between was
-    mapped over it."""
-    found: dict[tuple[str, int], tuple[int, int]] = {}
-    for part in parts:
-        key = (part.path, part.start - part.offset)
-        start, end = found.get(key, (part.start, part.end))
-        found[key] = (min(start, part.start), max(end, part.end))
-    return list(found.values())
 
 
 def owned(
@@ -236,9 +202,9 @@ def owned(
     library: Sequence[str],
     mapped: Iterable[tuple[int, int, str]] = (),
 ) -> list[Span]:
-    """Pieces of memory, each with its file, and whose they are; too much of one's own is none.
+    """Name the owners of pieces of memory, each with its file; too much own code is a library's.
 
-    ``mapped``: all memory: of a file with code that part counts as well which may not be run now.
+    ``mapped`` is all memory: of a file with code, parts that may not be run now count as well.
     """
     found = list(found)
     named = [Span(start, end, _owner(path, library)) for start, end, path in found]
@@ -250,16 +216,8 @@ def owned(
     return [replace(s, owner=LIBRARY) if s.owner in (OWN, MADE) else s for s in named]
 
 
-def _is_librarys_file(path: str) -> bool:
-    """Whether a mapped file is a library's that no candidate can have written."""
-    library = (*SYSTEM, *visible_folders())
-    return path.startswith(tuple(folder + "/" for folder in library)) and (
-        _owner(path, library) == LIBRARY
-    )
-
-
 def _owner(path: str, library: Sequence[str]) -> str:
-    """Whose the code of a mapped file is."""
+    """Name the owner of a mapped file's code."""
     is_given = any(path.startswith(folder + "/") for folder in library)
     name = os.path.basename(path)
     if is_given and name.startswith(C_LIBRARY):
@@ -272,7 +230,7 @@ def _owner(path: str, library: Sequence[str]) -> str:
 
 
 def whereabouts(pid: int) -> list[tuple[int, int]]:
-    """Where each thread of a stopped process runs, and its stack; not of those that wait.
+    """Return where each running thread of a stopped process is, and its stack.
 
     Raises:
         OSError: it is gone, or this machine does not tell.
@@ -285,25 +243,11 @@ def whereabouts(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-def own_pages(pid: int, addresses: Iterable[int], memory: list[Span]) -> list[bytes]:
-    """The pages of own code that threads run.
-
-    Raises:
-        OSError: as for ``whereabouts``.
-    """
-    spans_seen = ((at, span_of(at, memory)) for at in addresses)
-    starts = [at - at % PAGE_BYTES for at, s in spans_seen if s and s.owner in (OWN, MADE)]
-    if not starts:
-        return []
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as code:  # also what may only be run
-        return [os.pread(code.fileno(), PAGE_BYTES, start) for start in starts]
-
-
 def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
-    """The address of the code that a thread runs, or of its caller's if it is in no file, or the
-    C library's.
+    """Return the address of the code that a thread runs, or of its caller if that code is in no
+    file or the C library's.
 
-    No caller is found where ``stack`` is none: code that keeps something else in its register.
+    No caller is found if ``stack`` is none: some code keeps something else in that register.
     """
     span = span_of(address, memory)
     if span is None or span.owner not in (MADE, LENT):
@@ -314,12 +258,12 @@ def answerable(pid: int, address: int, stack: int, memory: list[Span]) -> int:
         with contextlib.suppress(OSError):
             words = read_process(pid, stack, n_bytes - n_bytes % 8).view(torch.int64).tolist()
             break
-    callers = (
-        at for at in words if getattr(span_of(at, memory), "owner", span.owner) != span.owner
-    )
+    owners = ((at, span_of(at, memory)) for at in words)
+    callers = (at for at, one in owners if one is not None and one.owner != span.owner)
     caller = next(callers, address)
-    # Called by an interpreter, what is in no file is nobody's library.
-    return caller if span.owner == LENT or span_of(caller, memory).owner else address
+    # Code in no file that an interpreter called is nobody's library.
+    called_by = span_of(caller, memory)
+    return caller if span.owner == LENT or (called_by and called_by.owner) else address
 
 
 def span_of(address: int, memory: list[Span]) -> Span | None:
@@ -327,8 +271,8 @@ def span_of(address: int, memory: list[Span]) -> Span | None:
     return next((span for span in memory if span.start <= address < span.end), None)
 
 
-def whose(addresses: Iterable[int], memory: list[Span]) -> str:
-    """Whose code ran at one moment: a library's, if any thread was in it."""
+def owner_of(addresses: Iterable[int], memory: list[Span]) -> str:
+    """Name the owner of the code that ran at one moment: a library, if any thread was in it."""
     spans_seen = (span_of(at, memory) for at in addresses)
     seen = {span.owner for span in spans_seen if span is not None}
     return LIBRARY if LIBRARY in seen else OWN if seen & {OWN, MADE} else ""

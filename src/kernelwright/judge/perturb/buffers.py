@@ -14,10 +14,7 @@ from kernelwright.loaders.copies import copied
 LONGEST_FILTER = 16
 """Longest side of a window of ones that may be a box filter."""
 TURNED_SHARE = 1 / 8
-"""Share of the numbers of a table of zeros or ones that are changed."""
-MOST_WHOLE = 3
-"""Largest integer put in place of zeros, as zero points."""
-WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""Share of the numbers of a table of zeros or ones that are flipped."""
 Bears = Callable[[torch.nn.Module], bool]
 
 
@@ -25,8 +22,8 @@ Bears = Callable[[torch.nn.Module], bool]
 def with_other_buffers(
     module: torch.nn.Module, again: Callable[[], torch.nn.Module], bears: Bears
 ) -> torch.nn.Module:
-    """A copy with the random buffers (quantised weights, random directions) of a module that is
-    made ``again`` with another seed.
+    """Make a copy with the random buffers (quantised weights, random directions) of a module that
+    is made ``again`` with another seed.
 
     All of them are taken, so that a table and its inverse, or weights and their sums, still fit
     together. The module itself is returned if none differ, if the reference does not accept them,
@@ -50,61 +47,27 @@ def with_other_buffers(
     return twin if bears(twin) else module
 
 
-def randomise_buffers(module: torch.nn.Module, draw: torch.Generator, *, may_turn: bool) -> None:
-    """Give other values to buffers that are all zeros or all ones.
+def randomise_buffers(module: torch.nn.Module, draw: torch.Generator) -> None:
+    """Give other values to buffers that are all zeros or all ones: the statistics of a frozen norm,
+    zero points, masks that hide nothing yet.
 
-    With ``may_turn`` some numbers of tables are flipped, as in a mask that hides something. Single
-    integers stay, as counters and flags, and so do ones that may be a box filter.
+    Some numbers of tables and of integers are flipped. Single integers stay, as counters and flags,
+    and so do small windows of ones, which may be box filters.
     """
-    for buffer in given_buffers(module).values():
-        if buffer.numel() == 0 or not is_one_number(buffer):
+    for x in given_buffers(module).values():
+        number = x.flatten()[0].item() if x.numel() and is_one_number(x) else None
+        is_table = x.numel() > max(x.shape, default=1)
+        if number not in (0, 1) or (number and is_table and max(x.shape[-2:]) <= LONGEST_FILTER):
             continue
-        number = buffer.flatten()[0].item()
-        if number not in (0, 1) or (number == 1 and _may_be_filter(buffer)):
-            continue
-        if buffer.dtype is torch.bool or buffer.dtype in WHOLE:
-            if buffer.numel() > 1:
-                _randomise_whole(buffer, draw, may_turn)
-            continue
-        for part in parts_of(buffer):
-            _randomise_part(part, draw, may_turn and not _is_row(buffer))
-
-
-def _randomise_part(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> None:
-    is_zero = not bool(x.any())
-    factor = (0.5 + torch.rand(x.shape, generator=draw)).to(x)
-    turned = _turned(x, draw) & may_turn
-    x.copy_((from_zero(factor) if is_zero else factor).masked_fill(turned, is_zero))
-
-
-def _randomise_whole(x: torch.Tensor, draw: torch.Generator, may_turn: bool) -> None:
-    if x.dtype is torch.bool:
-        x.logical_xor_(_turned(x, draw))
-        return
-    other = torch.randint(1, MOST_WHOLE + 1, x.shape, generator=draw).to(x)
-    if bool(x.any()):
-        other = 2 * (other % 2) if may_turn else torch.zeros_like(x)
-    elif not may_turn:
-        other.fill_(1)
-    x.copy_(torch.where(_turned(x, draw), other, x))
-
-
-def _turned(x: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
-    """A random mask of TURNED_SHARE of the numbers, at least one."""
-    turned = torch.rand(x.shape, generator=draw) < TURNED_SHARE
-    turned.view(-1)[torch.randint(x.numel(), (), generator=draw)] = True
-    return turned.to(x.device)
-
-
-def _may_be_filter(x: torch.Tensor) -> bool:
-    """Whether it is a small window, of one channel if it has channels."""
-    windows = x.shape[2:] or x.shape
-    is_of_one = x.dim() == 2 or (x.dim() > 2 and 1 in x.shape[:2])
-    return is_of_one and not _is_row(x) and max(windows) <= LONGEST_FILTER
-
-
-def _is_row(x: torch.Tensor) -> bool:
-    return x.numel() == max(x.shape, default=1)
+        is_turned = torch.rand(x.shape, generator=draw) < TURNED_SHARE
+        is_turned.view(-1)[torch.randint(x.numel(), (), generator=draw)] = True
+        is_turned = is_turned.to(x.device)
+        if not (x.is_floating_point() or x.is_complex()) and x.numel() > 1:
+            x.copy_(torch.where(is_turned, 1 - number, x))
+        for part in parts_of(x):
+            factor = (0.5 + torch.rand(x.shape, generator=draw)).to(part)
+            other = factor if number else from_zero(factor)
+            part.copy_(other.masked_fill(is_turned, 1.0 - number) if is_table else other)
 
 
 def _may_be_drawn(x: torch.Tensor) -> bool:
@@ -130,7 +93,7 @@ def parts_of(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def from_zero(factor: torch.Tensor) -> torch.Tensor:
-    """Numbers in place of zeros, made from factors between 0.5 and 1.5.
+    """Make numbers in place of zeros, from factors between 0.5 and 1.5.
 
     They have either sign; those of a matrix are as small as initialisers draw them; a single number
     is never near zero.

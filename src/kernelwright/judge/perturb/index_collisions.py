@@ -3,29 +3,22 @@
 The task's own draws hardly ever hold such: the padding index among many words, a guessed label, an
 edge from a node to itself. The reference is watched while it runs on the task's own inputs.
 Integers that it compares, or adds up by index, and that are nowhere equal, are made equal in some
-places, by numbers within the tensor's own range."""
+places, by numbers within the tensor's own range.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.judge.compare.hidden import is_plain
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.perturb.bounds import in_bounds
-from kernelwright.judge.perturb.correlated import in_step
-from kernelwright.judge.perturb.distinct import (
-    has_distinct_tuples,
-    is_once,
-    with_distinct_tuples,
-)
-from kernelwright.judge.perturb.laid_out import laid_out
-from kernelwright.judge.perturb.patterns import kept, overlaps
+from kernelwright.judge.perturb.integers import is_once
+from kernelwright.judge.perturb.patterns import kept, laid_out, overlaps
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
+from kernelwright.loaders.quiet_mode import QuietMode
 
 Run = Callable[[list[Any]], list[torch.Tensor]]
 
@@ -50,64 +43,49 @@ MOST_LOOKED_AT = 256
 letters."""
 
 
-@dataclass(frozen=True)
-class Collision:
-    """Some of an argument's elements, and the numbers that they should become."""
-
-    place: int
-    """The argument's place among all tensors."""
-    at: torch.Tensor
-    """The places of the elements, in its memory."""
-    numbers: torch.Tensor
-
-
 def with_collisions(own: list[Any], run: Run, seed: int) -> list[Any]:
-    """``own`` arguments, one of them changed so that its integers equal what they are compared
-    with.
-
-    The ``seed`` says which: if others changed as well, what they are compared with would move.
-    """
+    """Return ``own`` arguments with the integers of one of them equal to what they are compared
+    with. The ``seed`` says which: if others changed too, what they are compared with would move."""
     found = _collisions(own, run, seed)
-    chosen = [*found][seed % len(found)] if found else None
+    if not found:
+        return own
+    chosen, changed = [*found.items()][seed % len(found)]
     places = iter(range(len(leaves(own))))
-    changed = map_tensors(lambda x: found[chosen] if next(places) == chosen else x, own)
-    return in_bounds(own, in_step(own, changed))
+    return list(map_tensors(lambda x: changed if next(places) == chosen else x, own))
 
 
 def n_collisions(own: list[Any], run: Run) -> int:
-    """How many arguments have integers to be made equal."""
+    """The number of arguments that have integers to be made equal."""
     return len(_collisions(own, run, 0))
 
 
 def _collisions(own: list[Any], run: Run, seed: int) -> dict[int, torch.Tensor]:
-    """The changed arguments, by their places among all tensors."""
+    """Make the changed arguments, by their places among all tensors."""
     given = leaves(own)
     if not any(map(_may_collide, given)):
         return {}
-    draw = torch.Generator(given[0].device).manual_seed(seed)
     copies = map_tensors(torch.clone, own)
-    with _Watched(leaves(copies), draw) as watched:
+    with _Watched(leaves(copies), torch.Generator(given[0].device).manual_seed(seed)) as watched:
         run(copies)
     found: dict[int, torch.Tensor] = {}
-    for place, x in enumerate(given):
-        collisions = [one for one in watched.found if one.place == place]
-        if collisions and place not in watched.overwriting:
-            changed = _met(x, collisions)
-            found |= {} if torch.equal(x, changed) else {place: changed}
-    return found
+    for place, collisions in watched.found.items():
+        x = given[place]
+        changed = _changed(x, collisions)
+        if place not in watched.overwriting and not torch.equal(x, changed):
+            found[place] = changed
+    return dict(sorted(found.items()))
 
 
-def _met(x: torch.Tensor, collisions: list[Collision]) -> torch.Tensor:
+def _changed(x: torch.Tensor, collisions: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     changed = x.clone()
     memory = changed.as_strided((changed.untyped_storage().nbytes() // x.element_size(),), (1,))
     low, high = min(0, int(x.min())), int(x.max())
-    for one in collisions:
-        at, order = one.at.sort(stable=True)
-        numbers = one.numbers[order]
+    for places, numbers in collisions:
+        at, order = places.sort(stable=True)
+        numbers = numbers[order]
         is_meant = (numbers >= low) & (numbers <= high)
         is_meant[1:] &= at[1:] != at[:-1]  # of several for one place the last would be luck
         memory[at[is_meant]] = numbers[is_meant].to(x.dtype)
-    changed = with_distinct_tuples(x, changed) if has_distinct_tuples(x) else changed
     return laid_out(kept(x, changed), x)
 
 
@@ -118,22 +96,23 @@ def _may_collide(x: torch.Tensor) -> bool:
     return bool((x != x.flatten()[0]).any()) and not is_once(x)
 
 
-class _Watched(TorchDispatchMode):
+class _Watched(QuietMode):
     """Finds comparisons of the ``given`` arguments by the code that runs in this mode."""
 
     def __init__(self, given: list[torch.Tensor], draw: torch.Generator) -> None:
         super().__init__()
         self._draw, self._n_seen = draw, 0
-        self.found: list[Collision] = []
+        self.found: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        """By argument, places in its memory, and the numbers that they should hold."""
         self.overwriting: set[int] = set()
-        """The places of arguments by which something is written: none may come twice."""
+        """Arguments by which something is written: none of their numbers may occur twice."""
         self._known: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
         """By the memory of an argument, or of a copy: the tensor, so that nobody else gets its
-        memory, the argument's place, and of each element in that memory where it comes from."""
-        for place, x in enumerate(given):
+        memory, the argument, and for each element the place in the argument's memory."""
+        for number, x in enumerate(given):
             if _may_collide(x):
                 n = x.untyped_storage().nbytes() // x.element_size()
-                self._know(x, place, torch.arange(n, device=x.device))
+                self._know(x, number, torch.arange(n, device=x.device))
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -142,15 +121,15 @@ class _Watched(TorchDispatchMode):
         name = func._schema.name.removeprefix("aten::").rstrip("_")
         self._look(name, args)
         if name in COPIES and (source := self._source(args[0])) and is_whole(result):
-            place, at = source
-            n = result.untyped_storage().nbytes() // result.element_size()
-            memory = at.new_zeros(n)
-            memory.as_strided(result.shape, result.stride(), result.storage_offset()).copy_(at)
-            self._know(result, place, memory)
+            places = source[1].new_zeros(result.untyped_storage().nbytes() // result.element_size())
+            of_result = (result.shape, result.stride(), result.storage_offset())
+            places.as_strided(*of_result).copy_(source[1])
+            self._know(result, source[0], places)
         return result
 
     def _look(self, name: str, args: Any) -> None:
-        """At what an operator compares, or adds up by index."""
+        """Note what an operator compares, or adds up by index."""
+        is_put = name == "index_put"
         if name in EQUALITY | LOSSES:
             one, other = (args[1], args[4]) if name in LOSSES else args[:2]
             self._compare(one, other)
@@ -162,18 +141,19 @@ class _Watched(TorchDispatchMode):
         elif name == "isin":
             self._seek(args[0], args[1])
             self._seek(args[1], args[0])
-        elif name in ADDING or (name == "index_put" and args[3:] == (True,)):
-            for index in _indices(name, args):
-                self._seek(index, index)
-        elif name in OVERWRITING or name == "index_put":
-            sources = map(self._source, _indices(name, args))
-            self.overwriting |= {source[0] for source in sources if source}
+        elif name in ADDING | OVERWRITING or is_put:
+            adds = name in ADDING or (is_put and args[3:] == (True,))
+            for index in args[1] if is_put else [args[2]]:
+                if adds:
+                    self._seek(index, index)
+                elif source := self._source(index):
+                    self.overwriting.add(source[0])
 
-    def _know(self, x: torch.Tensor, place: int, at: torch.Tensor) -> None:
-        self._known[x.untyped_storage().data_ptr()] = x, place, at
+    def _know(self, x: torch.Tensor, number: int, places: torch.Tensor) -> None:
+        self._known[x.untyped_storage().data_ptr()] = x, number, places
 
     def _source(self, x: Any) -> tuple[int, torch.Tensor] | None:
-        """Which argument a tensor is of, and where each of its elements is there."""
+        """Find the argument that a tensor is of, and the place of each element in its memory."""
         if not is_plain(x) or not is_whole(x):
             return None
         known = self._known.get(x.untyped_storage().data_ptr())
@@ -189,14 +169,15 @@ class _Watched(TorchDispatchMode):
         other = self._source(y)
         is_met = x == y
         if other is not None and other[0] == source[0]:
-            is_met &= source[1] != other[1]  # a number is what it is
+            is_met &= source[1] != other[1]  # a number equals itself
         if is_met.numel() and not bool(is_met.any()):
             at, numbers = torch.broadcast_tensors(source[1], y)
             picked = tuple(self._picked(n, x.numel()) for n in at.shape)
-            self.found.append(Collision(source[0], at[picked], numbers[picked]))
+            self.found.setdefault(source[0], []).append((at[picked], numbers[picked]))
 
     def _seek(self, x: Any, y: Any) -> None:
-        """Likewise if none of ``x`` is any of ``y``, or comes twice if that is ``x`` itself."""
+        """Note the same if none of ``x`` is any of ``y``, or occurs twice if that is ``x``
+        itself."""
         source, y = self._source(x), _as_whole(y, x)
         if source is None or y is None or y.numel() == 0 or self._has_seen_enough():
             return
@@ -204,26 +185,20 @@ class _Watched(TorchDispatchMode):
         if not is_met:
             at = source[1].flatten()[self._picked(x.numel(), x.numel())]
             numbers = y.flatten()[self._picked(y.numel(), x.numel())]
-            self.found.append(Collision(source[0], at, numbers))
+            self.found.setdefault(source[0], []).append((at, numbers))
 
     def _has_seen_enough(self) -> bool:
         self._n_seen += 1
         return self._n_seen > MOST_LOOKED_AT
 
     def _picked(self, n: int, n_elements: int) -> torch.Tensor:
-        """Places below ``n``, for some of so many elements."""
+        """Draw places below ``n``, for some of so many elements."""
         count = max(1, int(COLLIDING_SHARE * n_elements))
         return torch.randint(n, (count,), generator=self._draw, device=self._draw.device)
 
 
-def _indices(name: str, args: Any) -> list[Any]:
-    """The tensors by which an operator of ATen adds up or writes."""
-    return list(args[1]) if name == "index_put" else [args[2]]
-
-
 def _as_whole(y: Any, x: Any) -> torch.Tensor | None:
-    """A whole number, or a tensor of such, beside the tensor ``x``."""
+    """Return a whole number, or a tensor of such, as a tensor beside ``x``."""
     if is_plain(y):
         return y if is_whole(y) and y.dtype != torch.bool else None
-    is_number = type(y) is int and is_plain(x)
-    return torch.tensor(y, device=x.device) if is_number else None
+    return torch.tensor(y, device=x.device) if type(y) is int and is_plain(x) else None

@@ -1,25 +1,28 @@
 """Distributions: ways to change floating-point inputs beyond what the task draws.
 
-Each changes one tensor; integers, masks and Python numbers stay as the task drew them.
+Each changes one tensor. Integers, masks and tensors with a form of their own stay as the task drew
+them. NaN among the inputs, and other Python numbers, are made here as well.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from kernelwright.judge.perturb.laid_out import laid_out
 from kernelwright.judge.perturb.patterns import (
+    has_other_form,
     is_mask,
     is_symmetric,
     kept,
+    laid_out,
     overlaps,
-    with_whole_columns,
 )
 from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
@@ -35,9 +38,6 @@ fewer than FEWEST_SLICES are left alone."""
 CONDITION = 100.0
 """Ratio of the largest to the smallest singular value, evenly spread in its logarithm. Columns of a
 matrix that is not symmetric get its square root, so that their products have it."""
-N_CLUSTERS, CLUSTER_SHARE = 8, 0.25
-"""Number of clusters of consecutive rows, and how much of a row's distance from the first row of
-its cluster is left. In tighter clusters distances computed through products would lose digits."""
 HUGE = 300.0
 """Beyond what exp takes in float32 (88): a softmax must subtract its maximum."""
 STRETCHES = (
@@ -59,15 +59,19 @@ NEXT_TO_HUGE = math.sqrt(HUGE)
 """Size of outliers in all arguments but one, which take turns at being huge. Where two outliers of
 300 meet in a product, the error of a sound order of summation is luck: Strassen's algorithm was
 refused in one verdict of 40, and the library's own attention in one."""
-LARGER = 2.0
-"""Outliers are at least so many times larger than all other numbers of their tensor."""
+LARGER = 4.0
+"""Outliers of up to HUGE are so many times larger than the largest number of their tensor."""
+VARIED = 2.0**-6
+"""Relative change of a number that is the same in every draw: large enough to show in bfloat16."""
+FEWEST_SPECIAL = 4
+"""Numbers of a tensor that gets NaN and both infinities."""
 
 Stretch = tuple[float, float]
 
 
 @dataclass
 class Drawing:
-    """What a distribution knows besides the tensor that it changes."""
+    """The state of one change of a tensor by a distribution."""
 
     generator: torch.Generator
     dtype: torch.dtype
@@ -83,10 +87,6 @@ Distribution = Callable[[torch.Tensor, Drawing], torch.Tensor]
 
 def centred(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
     return x - x.mean()
-
-
-def negated(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    return -x
 
 
 def small(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
@@ -107,23 +107,8 @@ def near_one(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
     return 1.0 + 0.02 * (x - x.mean()) / x.std().clamp(min=1e-6) if x.numel() > 1 else x
 
 
-def constant(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """One value, nearly halfway between neighbours of 7 and of 10 bits: a downcast rounds every
-    element the same way, by almost as much as it can, and the errors do not average out."""
-    step = int(128 * uniform((), draw))
-    return torch.full_like(x, 1.0 + (step + 0.43125) / 128)
-
-
-def one_hot(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    if x.dim() == 0:
-        return x
-    position = (uniform(x.shape[:-1], draw) * x.shape[-1]).long().unsqueeze(-1)
-    values = x.abs().amax(-1, keepdim=True) * (0.5 + uniform((*x.shape[:-1], 1), draw)).to(x.dtype)
-    return torch.zeros_like(x).scatter_(-1, position, values)
-
-
 def sparse(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    return torch.where(uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
+    return torch.where(_uniform(x.shape, draw) < SPARSE_SHARE, x, torch.zeros_like(x))
 
 
 def empty_slices(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
@@ -143,16 +128,8 @@ def conditioned(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
         return x * sizes.sqrt()[order]
     noise = torch.randn(x.shape, generator=draw.generator, device=x.device)
     directions, _ = torch.linalg.qr(noise)
-    return _spread(x) * (directions * sizes) @ directions.mT
-
-
-def clustered(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    if not has_clusters(x):
-        return x
-    rows = x.reshape(-1, x.shape[-1])
-    size = len(rows) // N_CLUSTERS
-    centres = rows[torch.arange(len(rows), device=x.device) // size * size]
-    return torch.lerp(centres, rows, CLUSTER_SHARE).view(x.shape)
+    found: torch.Tensor = _spread(x) * (directions * sizes) @ directions.mT
+    return found
 
 
 def huge(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
@@ -164,10 +141,10 @@ def huge(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
 def outliers(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
     changed = x.flatten().clone()
     places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw.generator, device=x.device)
-    width = row_length(x)
+    width = x.shape[-1] if x.dim() else 1
     if x.numel() > width >= N_OUTLIERS:
         places[:N_IN_A_ROW] = places[0] // width * width + places[:N_IN_A_ROW] % width
-    shares = (1 + uniform((N_OUTLIERS,), draw)) / 2
+    shares = (1 + _uniform((N_OUTLIERS,), draw)) / 2
     shares[:2] = torch.tensor((NEARLY, 1.0))  # whether the reference accepts them is then no luck
     signs = torch.arange(N_OUTLIERS, device=x.device) % 2 * 2 - 1
     changed[places] = (_size_of_outliers(x, draw) * shares * signs).to(x.dtype)
@@ -175,16 +152,16 @@ def outliers(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
 
 
 def within_range(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """In place of outliers, where the reference takes nothing beyond the task's own range."""
+    """Replaces outliers if the reference accepts nothing beyond the task's own range."""
     changed = x.flatten().clone()
     places = torch.randint(x.numel(), (N_OUTLIERS,), generator=draw.generator, device=x.device)
-    share = uniform((N_OUTLIERS,), draw).to(x.dtype)
+    share = _uniform((N_OUTLIERS,), draw).to(x.dtype)
     changed[places] = x.min() + share * (x.max() - x.min())
     return changed.view(x.shape)
 
 
 def ends_of_range(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """As ``within_range``, some of them the integers next to that range."""
+    """Changes numbers as ``within_range``, some of them to the integers next to that range."""
     changed = within_range(x, draw).flatten()
     places = torch.randint(x.numel(), (N_ENDS,), generator=draw.generator, device=x.device)
     changed[places[::2]], changed[places[1::2]] = x.min().floor(), x.max().ceil()
@@ -194,7 +171,7 @@ def ends_of_range(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
 def transform(
     arguments: list[Any], change: Distribution, seed: int, stretch: Stretch | None = None
 ) -> list[Any]:
-    """``arguments`` under a distribution; shapes, strides, dtypes and patterns are kept.
+    """Return ``arguments`` under a distribution; shapes, strides, dtypes and forms are kept.
 
     Shapes:
         As ``arguments``, tensor by tensor.
@@ -214,10 +191,9 @@ def transform(
         generator = torch.Generator(x.device).manual_seed(seed + number)
         draw = Drawing(generator, x.dtype, number == turn, stretch)
         wide = x if x.dtype == torch.float64 else x.float()
-        found = kept(x, change(wide, draw).to(x.dtype))
-        return laid_out(with_whole_columns(x, found, generator), x)
+        return laid_out(kept(x, change(wide, draw).to(x.dtype)), x)
 
-    return map_tensors(changed, arguments)
+    return list(map_tensors(changed, arguments))
 
 
 def n_drawn(arguments: list[Any]) -> int:
@@ -227,20 +203,42 @@ def n_drawn(arguments: list[Any]) -> int:
 
 def is_drawn(x: torch.Tensor) -> bool:
     """Whether a distribution changes it."""
-    is_number = (x.is_floating_point() or x.is_complex()) and x.numel() > 0
-    return is_number and not is_mask(x)
+    if x.is_complex():
+        return x.numel() > 0
+    return x.is_floating_point() and x.numel() > 0 and not (is_mask(x) or has_other_form(x))
 
 
-def has_clusters(x: torch.Tensor) -> bool:
-    """Whether it has enough rows to form clusters of them."""
-    return x.dim() > 1 and x.numel() >= N_CLUSTERS * FEWEST_SLICES * x.shape[-1]
+def with_specials(arguments: list[Any], seed: int) -> list[Any]:
+    """Return ``arguments`` with a NaN and both infinities in every floating-point tensor."""
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x.numel() < FEWEST_SPECIAL or overlaps(x):
+            return x
+        draw = torch.Generator().manual_seed(seed)
+        changed = x.clone(memory_format=torch.preserve_format)
+        for value in (float("nan"), float("inf"), float("-inf")):
+            place = [int(torch.randint(n, (), generator=draw)) for n in x.shape]
+            changed[tuple(place)] = value
+        return laid_out(changed, x)
+
+    return list(map_tensors(change, arguments))
 
 
-def row_length(x: torch.Tensor) -> int:
-    return x.shape[-1] if x.dim() else 1
+def vary_numbers(arguments: list[Any], seed: int) -> list[Any]:
+    """Return ``arguments`` with every Python float changed by VARIED (a zero becomes VARIED): a
+    module must read what it is given."""
+    found, form = tree_flatten(arguments)
+    sign = random.Random(seed).choice
+    varied = [x + (x or 1.0) * VARIED * sign((-1, 1)) if type(x) is float else x for x in found]
+    return list(tree_unflatten(varied, form))
 
 
-def uniform(shape: tuple[int, ...], draw: Drawing) -> torch.Tensor:
+def has_numbers(arguments: list[Any]) -> bool:
+    """Whether there are Python floats among the arguments."""
+    return any(type(leaf) is float for leaf in tree_leaves(arguments))
+
+
+def _uniform(shape: tuple[int, ...], draw: Drawing) -> torch.Tensor:
     return torch.rand(shape, generator=draw.generator, device=draw.generator.device)
 
 
@@ -249,18 +247,18 @@ def _spread(x: torch.Tensor) -> torch.Tensor:
 
 
 def _slices(x: torch.Tensor, draw: Drawing) -> torch.Tensor:
-    """A mask of some whole slices along every axis: rows, channels, images."""
+    """Make a mask of some whole slices along every axis: rows, channels, images."""
     found = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
     for axis, n in enumerate(x.shape):
         if n >= FEWEST_SLICES:
-            chosen = uniform((n,), draw) < SLICE_SHARE
+            chosen = _uniform((n,), draw) < SLICE_SHARE
             chosen[torch.randint(n, (), generator=draw.generator, device=x.device)] = True
             found |= chosen.view([n if one == axis else 1 for one in range(x.dim())])
     return found
 
 
 def _stretched(x: torch.Tensor, stretch: Stretch) -> float:
-    """The largest absolute value that one of STRETCHES gives a tensor."""
+    """Return the largest absolute value that one of STRETCHES gives a tensor."""
     largest, times = stretch
     return max(largest, times * float(x.abs().max()))
 
@@ -269,13 +267,5 @@ def _size_of_outliers(x: torch.Tensor, draw: Drawing) -> float:
     if draw.stretch:
         largest = _stretched(x, draw.stretch)
         return largest if draw.has_turn else min(NEXT_TO_HUGE, largest)
-    least = min(HUGE, 2 * LARGER * float(x.abs().max()))  # the smallest has half of it
-    return max(_size_that_sums_show(x, draw.dtype) if draw.has_turn else NEXT_TO_HUGE, least)
-
-
-def _size_that_sums_show(x: torch.Tensor, dtype: torch.dtype) -> float:
-    """HUGE, or in bfloat16 so much that all outliers are half of a sum over the tensor: a mean of
-    half a million numbers moves by less than bfloat16 rounds when eight of them are 300."""
-    if dtype != torch.bfloat16:
-        return HUGE
-    return max(HUGE, float(x.abs().sum(dtype=torch.float32)) / N_OUTLIERS)
+    least = min(HUGE, LARGER * float(x.abs().max()))
+    return max(HUGE if draw.has_turn else NEXT_TO_HUGE, least)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from kernelwright.judge.perturb.admissible import Chosen, Way, choose, mixed
+import torch
+
+from kernelwright.judge.perturb.accepted import Chosen, Way, choose, mixed
 from kernelwright.judge.perturb.index_collisions import with_collisions
 from kernelwright.judge.perturb.integers import WAYS, resample_integers, skew_integers
-from kernelwright.judge.perturb.signs import Run, find_signs, with_signs
-from kernelwright.judge.perturb.specials import vary_numbers, with_specials
-from kernelwright.judge.perturb.values import STRETCHES, Distribution, Stretch, n_drawn, transform
+from kernelwright.judge.perturb.patterns import kept, laid_out
+from kernelwright.judge.perturb.values import (
+    Distribution,
+    Stretch,
+    n_drawn,
+    transform,
+    vary_numbers,
+    with_specials,
+)
+from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 Accepts = Callable[[list[Any], list[Any]], bool]
 """Whether the reference takes the first arguments in place of the second."""
+Run = Callable[[list[Any]], list[torch.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -31,12 +41,8 @@ class Source:
     task: Variation
     perturb: Perturb
 
-    def accepts(self, changed: list[Any]) -> bool:
-        """Whether the reference takes ``changed`` arguments in place of its own."""
-        return self.task.accepts(changed, self.own)
-
     def first_accepted(self, ways: Sequence[Way], turn: int = 0) -> list[Any]:
-        """Each tensor changed in the first of several ways that the reference accepts for it; all
+        """Change each tensor in the first of several ways that the reference accepts for it; all
         of them in the first way where it accepts none."""
         return self.task.first_accepted(self, ways, turn)
 
@@ -50,9 +56,8 @@ class Variation:
     other tensor from changing."""
 
     def __init__(self, accepts: Accepts, run: Run) -> None:
-        self.accepts, self.run = accepts, run
+        self._accepts, self.run = accepts, run
         self._chosen: dict[tuple[Perturb, int], Chosen] = {}
-        self._known: dict[Hashable, Any] = {}
 
     def perturbed(
         self,
@@ -63,20 +68,15 @@ class Variation:
         fixed_integers: Sequence[bool] = (),
         again: Callable[[], list[Any]] = list,
     ) -> list[Any]:
-        """The arguments of a draw, made from the task's ``own``; what does not change is shared."""
+        """Make the arguments of a draw from the task's ``own``; what does not change is shared."""
         return perturb(Source(own, seed, again, list(fixed_integers), self, perturb))
-
-    def once(self, key: Hashable, find: Callable[[], Any]) -> Any:
-        """The result of ``find`` in the first draw."""
-        if key not in self._known:
-            self._known[key] = find()
-        return self._known[key]
 
     def first_accepted(self, source: Source, ways: Sequence[Way], turn: int) -> list[Any]:
         ways = [cache(way) for way in ways]
         key = (source.perturb, turn)
         if key not in self._chosen:
-            self._chosen.setdefault(key, choose(source.own, ways, source.accepts))
+            chosen = choose(source.own, ways, lambda changed: self._accepts(changed, source.own))
+            self._chosen.setdefault(key, chosen)
         chosen = self._chosen[key]
         return mixed(source.own, ways, chosen) if chosen else ways[0]()
 
@@ -93,33 +93,40 @@ def by_value(
     instead: Sequence[Distribution] = (),
     takes_turns: bool = False,
 ) -> Perturb:
-    """Floating-point inputs under a distribution; where the reference does not accept that of a
-    tensor, under the first of its ``stretches`` or of what comes ``instead`` that it accepts.
-    ``takes_turns``: what is accepted depends on which argument has its turn."""
+    """Perturb floating-point inputs by a distribution.
+
+    Where the reference does not accept it of a tensor, one of its ``stretches`` or of what comes
+    ``instead`` is taken, and last the distribution with the sign that all numbers of the tensor
+    have (prices before a logarithm). ``takes_turns``: what is accepted depends on which argument
+    has its turn.
+    """
 
     def perturb(source: Source) -> list[Any]:
-        changed = partial(_with_signs, source)
+        changed = partial(transform, source.own, seed=source.seed)
         ways: list[Way] = [partial(changed, change)]
-        ways += [partial(changed, change, stretch) for stretch in stretches]
+        ways += [partial(changed, change, stretch=stretch) for stretch in stretches]
         ways += [partial(changed, other) for other in instead]
-        n_tensors = n_drawn(source.own)
-        if n_tensors < 2 and len(ways) == 1:
-            return ways[0]()
-        return source.first_accepted(ways, source.seed % max(1, n_tensors) if takes_turns else 0)
+        ways.append(lambda: _with_signs(source.own, changed(change)))
+        turn = source.seed % max(1, n_drawn(source.own)) if takes_turns else 0
+        return source.first_accepted(ways, turn)
 
     return perturb
 
 
-def _with_signs(source: Source, change: Distribution, stretch: Stretch | None = None) -> list[Any]:
-    """The arguments under a distribution, with the signs that belong to the task."""
-    task = source.task
-    signs = task.once("signs", lambda: find_signs(source.own, task.run))
-    return with_signs(source.own, transform(source.own, change, source.seed, stretch), signs)
+def _with_signs(own: list[Any], changed: list[Any]) -> list[Any]:
+    """Return ``changed`` with the sign that all numbers of a tensor of the ``own`` have."""
+    given = iter(leaves(own))
 
+    def mend(x: torch.Tensor) -> torch.Tensor:
+        before = next(given)
+        if x is before or not x.is_floating_point():
+            return x
+        low, high = torch.aminmax(before)
+        if bool(low >= 0):
+            return laid_out(kept(before, x.abs()), x)
+        return laid_out(kept(before, -x.abs()), x) if bool(high <= 0) else x
 
-def with_stretches(change: Distribution) -> Perturb:
-    """As ``by_value``, by less where the reference accepts no values that large."""
-    return by_value(change, stretches=STRETCHES)
+    return list(map_tensors(mend, changed))
 
 
 def resampled(source: Source) -> list[Any]:
@@ -131,8 +138,7 @@ def resampled(source: Source) -> list[Any]:
 
 def skewed(source: Source) -> list[Any]:
     """One number in half of the places of each integer tensor."""
-    change = partial(skew_integers, source.own, source.seed)
-    return source.first_accepted([partial(change, are_some_absent=True), change])
+    return source.first_accepted([partial(skew_integers, source.own, source.seed)])
 
 
 def colliding(source: Source) -> list[Any]:

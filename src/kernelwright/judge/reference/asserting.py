@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
+
+from kernelwright.loaders.quiet_mode import QuietMode
 
 OF_VALUES = frozenset(
     {"_assert_async", "bernoulli", "binary_cross_entropy", "binomial", "multinomial", "poisson"}
@@ -51,7 +52,7 @@ class HostFirst:
         self._is_needed &= self.has_met
 
 
-class _Watched(TorchDispatchMode):
+class _Watched(QuietMode):
     def __init__(self, owner: HostFirst) -> None:
         super().__init__()
         self._owner = owner
@@ -90,4 +91,4 @@ def try_on_host(operator: Any, args: Any, kwargs: dict[str, Any]) -> None:
 
 
 def _name(operator: Any) -> str:
-    return operator._schema.name.removeprefix("aten::").rstrip("_")
+    return str(operator._schema.name).removeprefix("aten::").rstrip("_")

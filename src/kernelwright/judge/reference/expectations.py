@@ -1,4 +1,4 @@
-"""What a call should return, in float64, and how far from it an answer may lie."""
+"""Works out in float64 what a call should return, and how far from it an answer may lie."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ import torch
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
-from kernelwright.judge.compare.allowances import lie_on_borders, useful_part
-from kernelwright.judge.compare.growth import growths
+from kernelwright.judge.compare.expected import USELESS, Expected, as_own, expect, useful_part
+from kernelwright.judge.compare.growth import summation_growth
 from kernelwright.judge.compare.measures import all_finite, are_alike, as_real, is_whole, narrowest
-from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected, expect
 from kernelwright.judge.profile import TaskProfile
-from kernelwright.judge.reference import fitness, nudges, widened
-from kernelwright.judge.reference.convolutions import as_rounded
+from kernelwright.judge.reference import fitness, lowered, nudges, widened
 from kernelwright.judge.reference.forward import Forward
-from kernelwright.judge.reference.kept import Kept
-from kernelwright.judge.reference.reduced import widened_for
-from kernelwright.judge.reference.spent import Spent
+from kernelwright.judge.reference.kept import Kept, Spent
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
 
 
 class Expectations:
-    """The reference's answers, kept for the candidates that follow as far as memory allows."""
+    """The reference's answers. They are kept for later candidates as far as memory allows."""
 
     def __init__(
         self,
@@ -44,20 +40,19 @@ class Expectations:
         self._forward, self._profile = forward, profile
         self._arguments_of, self._first = arguments_of, first
         self._kept, self.spent = kept, spent
-        self.refusals = frozenset[Warned]()
-        """Warnings about inputs that the reference refuses itself."""
         self.usual: Expected | None = None
-        """What is allowed on the task's own inputs, without the numbers."""
+        """The allowances on the task's own inputs, without the numbers."""
 
     def of(self, draw: Draw, arguments: list[Any]) -> Expected | None:
-        """What the call should return; None where the reference has no answer on these inputs.
+        """Return what the call should return; None if the reference has no answer on these inputs.
 
         Raises:
             TaskError: it fails on its own inputs.
         """
         key = ("expected", draw)
         if key in self._kept:
-            return self._kept[key]
+            kept: Expected | None = self._kept[key]
+            return kept
         try:
             with self.spent():
                 expected = self._compute(draw, arguments)
@@ -68,14 +63,14 @@ class Expectations:
                     seen=f"{type(error).__name__}: {error}"[:300],
                     do="run the task's file by itself and mend it",
                 ) from error
-            self.refusals |= fitness.own_refusal(error)
             return None
         if draw == self._first and expected is not None:
-            self.usual = replace(expected, exact=[], own=[], scales=[], finite=[])
+            outputs = tuple(one.without_numbers() for one in expected.outputs)
+            self.usual = replace(expected, outputs=outputs)
         return self.keep(draw, expected)
 
     def keep(self, draw: Draw, expected: Expected | None) -> Expected | None:
-        """``expected``, kept where it may be asked for again: a timed call's never is."""
+        """Keep ``expected`` if it may be asked for again: that of a timed call never is."""
         if draw.check is not TASK or draw == self._first:
             self._kept.offer(("expected", draw), expected)
         return expected
@@ -83,60 +78,70 @@ class Expectations:
     def moved(
         self, draw: Draw, arguments: list[Any], expected: Expected, times: float
     ) -> tuple[list[torch.Tensor] | None, list[float]]:
-        """``nudges.by_rounding`` of a draw."""
+        """Return the float64 results when inputs and weights of a draw move by so many ulp, and how
+        many times farther each output may be off; see ``nudges.by_rounding``."""
         run = partial(self._forward.in_float64, draw.weights)
-        growth_ulp = self._growth_ulp(draw, is_floor=False)
+        growth_ulp = self._growth_ulp(draw)
         return nudges.by_rounding(run, arguments, expected, growth_ulp, times=times)
 
     def accepts(self, changed: list[Any], usual: list[Any]) -> bool:
-        """Whether the reference gives as many numbers as always, finite where those of ``usual``
-        arguments are."""
+        """Whether the reference gives results of the usual shapes for ``changed`` arguments, finite
+        wherever those of ``usual`` arguments are."""
         return accepts(self._forward, self._profile.results.example, changed, usual)
 
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         check, forward = draw.check, self._forward
-        if not self._has_answer(draw, arguments):
+        own = self._own(draw, arguments)
+        if own is None:
             return None  # before float64, which costs most
+        exact, warnings = self._exact(draw, arguments, own)
+        exact, noise = fitness.without_noise(own, exact) if check.is_own else (exact, ())
+        growth_ulp = self._growth_ulp(draw)
+        narrow = narrowest(leaves([arguments, list(forward.state(draw.weights).values())]))
+        by_row = not check.tolerance.by_output
+        expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
+        is_useless = expected.reference_error > USELESS
+        if is_useless and check.is_own and forward.widens_all_names:
+            forward.widen_fewer_names()
+            return self._compute(draw, arguments)
+        if is_useless and not (self._profile.precision or check.answer_counts):
+            if check.is_own and check is not OWN_WEIGHTS:
+                expected = as_own(own, list(map(nudges.widen, own)), growth_ulp)
+                warnings = (widened.OTHER_IN_FLOAT64,)
+            elif check is OWN_WEIGHTS or not any(one.is_useful for one in expected.outputs):
+                return None  # nobody can say what is right
+            else:
+                expected = useful_part(expected)
+        if check.tolerance.choices_are_luck:
+            expected = nudges.all_loose(expected)
+        if not check.is_own or warnings:  # few values may be exact
+            outputs = tuple(replace(one, typical=0.0) for one in expected.outputs)
+            expected = replace(expected, outputs=outputs)
+        expected = replace(expected, warnings=(*warnings, *noise))
+        return self._less_precise(draw, arguments, expected)
+
+    def _own(self, draw: Draw, arguments: list[Any]) -> list[torch.Tensor] | None:
+        """The reference's results in its own precision; None where they do not say how right others
+        are."""
+        check, forward = draw.check, self._forward
+        if not self._has_answer(draw, arguments):
+            return None
         own = as_real(forward.run(arguments, draw.weights))
         if not check.is_own and not layout.same_shapes(own, as_real(self._profile.results.example)):
             return None  # a length or a scale among the inputs decides the shapes
         if check.tolerance.may_be_random:
             again = as_real(forward.run_unseeded(arguments))
             if not all(map(are_alike, own, again)):
-                return None  # as a dropout whose probability was zero
-        exact, warnings = self._exact(draw, arguments, own)
-        exact, noise = fitness.without_noise(own, exact) if check.is_own else (exact, ())
-        growth_ulp = self._growth_ulp(draw, is_floor=True)
-        narrow = narrowest(leaves([arguments, list(forward.state(draw.weights).values())]))
-        by_row = not check.tolerance.by_output
-        expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
-        is_useless = expected.reference_error > USELESS
-        if check.is_own and is_useless and forward.widens_all_names:
-            forward.widen_fewer_names()
-            return self._compute(draw, arguments)
-        if not (warnings or self._profile.precision):
-            is_given = check.is_own or check.answer_counts
-            part = useful_part(expected) if is_useless and not is_given else expected
-            if part is None or (is_useless and check is OWN_WEIGHTS):
-                return None  # nobody can say what is right
-            expected = part
-            moved = partial(self.moved, draw, arguments, expected)
-            if check.is_own and (is_useless or lie_on_borders(moved, expected, narrow)):
-                expected = _as_the_reference(own, growth_ulp)
-                warnings = widened.OTHER_IN_FLOAT64
-        loose = nudges.all_loose(own) if check.tolerance.choices_are_luck else expected.loose
-        # Few values may be exact.
-        typical = expected.typical if check.is_own and not warnings else []
-        expected = replace(expected, warnings=(*warnings, *noise), loose=loose, typical=typical)
-        return self._less_precise(draw, arguments, expected)
+                return None  # a dropout with a probability of zero is one case
+        return own
 
     def _has_answer(self, draw: Draw, arguments: list[Any]) -> bool:
-        """Whether the reference's results under a check say how right others are."""
+        """Whether the reference's results under a check are finite, and no matter of luck."""
         if draw.check.is_own or draw.check.answer_counts:
             return True
         forward = self._forward
         results = as_real(forward.run_with_hidden(arguments, draw.weights))
-        # Beside weights of one, large sums round by more than they differ: which leads is luck.
+        # Large sums round by more than they differ from weights of one: which one leads is luck.
         if draw.check.tolerance.choices_are_luck and all(map(is_whole, results)):
             return False
 
@@ -153,32 +158,33 @@ class Expectations:
     def _exact(
         self, draw: Draw, arguments: list[Any], own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
-        """The results in float64, or the reference's ``own`` where there are none; warnings."""
+        """Return the results in float64, or the reference's ``own`` if it does not run in float64;
+        with warnings."""
         wide = map_tensors(nudges.widen, arguments)
         while (exact := self._forward.in_float64(draw.weights, wide)) is not None:
             if layout.same_shapes(own, exact):
                 return exact, ()
             self._forward.widen_fewer_names()
-        return [nudges.widen(t) for t in own], widened.NO_FLOAT64
+        return [nudges.widen(t) for t in own], (widened.NO_FLOAT64,)
 
     def _less_precise(
         self, draw: Draw, arguments: list[Any], expected: Expected
     ) -> Expected | None:
-        """``expected`` with the errors that a reduced precision, or the library's TF32, explains;
-        None where that is nearly everything.
+        """Allow the errors that a reduced precision, or the library's TF32, explains; None if that
+        is nearly everything.
 
         Raises:
-            TaskError: it is so on the task's own inputs.
+            TaskError: that is so on the task's own inputs.
         """
         profile, forward = self._profile, self._forward
         if not profile.precision:
             if not profile.may_round_to_tf32:
                 return expected
             run = partial(forward.run, arguments, draw.weights)
-            return as_rounded(expected, run, is_own=draw.check.is_own)
+            return lowered.for_convolutions(expected, run, is_own=draw.check.is_own)
         if profile.precision == "tf32" and not profile.work.flops:
             return expected  # it is about products only
-        wider = widened_for(
+        wider = lowered.for_precision(
             profile.precision,
             expected,
             forward.modules[draw.weights],
@@ -193,29 +199,22 @@ class Expectations:
             raise fitness.meaningless(forward.task, wider.reference_error)
         return None
 
-    def _growth_ulp(self, draw: Draw, *, is_floor: bool) -> list[float]:
-        """How many ulp each output's sums may be off under a check.
-
-        Beside the effect of moved inputs, what operators add up counts for the floor only, or far
-        from zero.
-        """
-        tolerance = draw.check.tolerance
-        terms = draw.shapes.terms if draw.shapes else self._profile.work.terms
-        counts = terms.added if is_floor or tolerance.longest_sums else terms.usual
-        loops = terms.added if not is_floor and tolerance.far_from_zero else counts
-        return growths(
-            counts,
-            loops,
-            equal_terms=tolerance.equal_terms,
-            has_products=self._profile.work.flops > 0,
-        )
+    def _growth_ulp(self, draw: Draw) -> list[float]:
+        """Return by how many ulp each output's sums may be off under a check."""
+        work = self._profile.work
+        return [
+            summation_growth(
+                n, equal_terms=draw.check.tolerance.equal_terms, has_products=work.flops > 0
+            )
+            for n in (draw.shapes.terms if draw.shapes else work.terms)
+        ]
 
 
 def accepts(
     forward: Forward, example: list[torch.Tensor], changed: list[Any], usual: list[Any]
 ) -> bool:
-    """Whether the reference gives results like the ``example`` for changed arguments, finite where
-    those of ``usual`` arguments are."""
+    """Whether the reference gives results like the ``example`` for ``changed`` arguments, finite
+    wherever those of ``usual`` arguments are."""
     try:
         results = as_real(forward.run_with_hidden(changed))
         is_alike = layout.same_shapes(results, as_real(example))
@@ -227,17 +226,11 @@ def accepts(
 def is_finite_as_usual(
     results: list[torch.Tensor], run_usual: Callable[[], list[torch.Tensor]]
 ) -> bool:
-    """Whether results are finite, except where the usual ones are not either, as behind masks.
-    Results with a NaN that integers hide are one more, see ``compare.hidden``."""
+    """Whether results are finite, except where the usual ones are not either, as behind masks. A
+    NaN that integers hide is one more result, see ``compare.hidden``."""
     if all_finite(results):
         return True
     others = as_real(run_usual())
     pairs = zip(results, others, strict=False)
     is_usual = (torch.equal(one.isfinite(), usual.isfinite()) for one, usual in pairs)
     return len(results) == len(others) and all(is_usual)
-
-
-def _as_the_reference(own: list[torch.Tensor], growth_ulp: list[float]) -> Expected:
-    """The reference's own results as what is exact: in float64 it gives something else."""
-    expected = expect(own, [nudges.widen(t) for t in own], growth_ulp)
-    return replace(expected, is_conditioned=True, is_explained=True, loose_share=LOOSE_SHARE)

@@ -1,8 +1,7 @@
-"""What makes a task unfit to be judged, and what makes a win on it worth nothing."""
+"""Faults of a task: some make it unfit to be judged, and others make a win on it worth nothing."""
 
 from __future__ import annotations
 
-import dis
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +15,11 @@ from kernelwright.judge.compare.measures import all_finite, are_alike, differ, l
 from kernelwright.judge.sandbox.layout import dtype_name, leaves, map_tensors
 from kernelwright.loaders.copies import copied
 
+
+class RandomReferenceError(TaskError):
+    """Two runs of the reference on the same inputs differ."""
+
+
 OVERFLOWED = 0.5
 """Share of an output that is NaN or infinite, above which it says little about a kernel."""
 
@@ -27,27 +31,26 @@ ROUNDING = 4e-6
 """Relative rounding error of a sum in float32."""
 
 
-def own_refusal(error: BaseException) -> frozenset[Warned]:
-    """A warning if the task's own text raised the error. Whether a kernel refuses the same inputs
-    is not tried: a kernel that was not made for them may write anywhere."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code if trace is not None else None
-    if code is None or not code.co_filename.startswith("<task "):
-        return frozenset()
-    if dis.opname[code.co_code[trace.tb_lasti]] != "RAISE_VARARGS":  # an operator that failed
-        return frozenset()
-    what = ": ".join(filter(None, (type(error).__name__, str(error)[:100])))
-    told = f"the reference refuses some inputs ({what}); the kernel was not asked to"
-    return frozenset({Warned(WarningCode.REFERENCE_REFUSES, told)})
+def require_same_numbers(first: str, other: str) -> None:
+    """See that the numbers and names among a result's parts, as ``nesting`` has them, do not depend
+    on the inputs' values.
+
+    Raises:
+        TaskError: they do.
+    """
+    if first != other:
+        raise TaskError(
+            "the forward's result has parts that change with the values of its inputs",
+            seen=f"{first:.150}, then {other:.150}",
+            do="return such numbers as tensors",
+        )
 
 
 def require_deterministic(
     outputs: list[torch.Tensor], module: torch.nn.Module, run: Callable[[], list[torch.Tensor]]
 ) -> None:
-    """See that the reference is deterministic: another ``run`` on the same inputs gives the same,
-    does not overwrite earlier results, and does not depend on how often it has been called.
+    """Require that another ``run`` on the same inputs gives the same, does not overwrite earlier
+    results, and does not depend on how often the reference has been called.
 
     Raises:
         TaskError: it is not.
@@ -57,7 +60,7 @@ def require_deterministic(
     if not all(map(are_alike, outputs, found)):
         if _gives_again(found, before, run):
             raise _counted()
-        raise TaskError(
+        raise RandomReferenceError(
             "the reference is not deterministic",
             seen="two runs on the same inputs differ",
             do="put the module in eval() mode, or remove dropout and random states",
@@ -67,7 +70,7 @@ def require_deterministic(
         return
     held = [(output, output.clone(), _n_writes(output)) for output in found]
     later = run()
-    # What is written may be the same, and some operators write without being counted.
+    # The same numbers may be written, and some operators write without being counted.
     overwritten = [differ(t, value) or _n_writes(t) != n for t, value, n in held]
     if any(overwritten):
         raise TaskError(
@@ -82,7 +85,7 @@ def require_deterministic(
 
 
 def _n_writes(t: torch.Tensor) -> int:
-    """How often torch has counted a write to it; 0 where torch does not count."""
+    """The number of writes that torch has counted; 0 if it does not count them."""
     return 0 if t.is_inference() else t._version
 
 
@@ -91,8 +94,8 @@ def _gives_again(
     before: list[tuple[torch.Tensor, torch.Tensor]],
     run: Callable[[], list[torch.Tensor]],
 ) -> bool:
-    """Whether buffers have changed, and with their values from ``before`` the same is found: then
-    the difference comes from neither dropout nor atomics."""
+    """Whether buffers have changed, and a run with their values from ``before`` gives the same
+    again: then the difference comes from neither dropout nor atomics."""
     if not any(differ(*pair) for pair in before):
         return False
     for buffer, value in before:
@@ -102,14 +105,14 @@ def _gives_again(
 
 def _counted() -> TaskError:
     return TaskError(
-        "the reference's results hang on how often it has been called",
+        "the reference's results depend on how often it has been called",
         seen="buffers that each call changes, as spectral_norm's in train mode",
         do="put the module in eval() mode",
     )
 
 
 def require_known_types(tensors: Sequence[torch.Tensor]) -> None:
-    """See that there are numbers, and that torch can compare and scale those of all these types.
+    """Require that there are numbers, and that torch can compare and scale their types.
 
     Raises:
         TaskError: some are of 8 bits, or on the meta device.
@@ -130,7 +133,7 @@ def require_known_types(tensors: Sequence[torch.Tensor]) -> None:
 
 
 def require_float32(task: Task, tensors: Sequence[torch.Tensor]) -> None:
-    """See that the precision that a task asks for is lower than its own.
+    """Require that the precision that a task asks for is lower than its own.
 
     Raises:
         TaskError: it is not.
@@ -145,7 +148,7 @@ def require_float32(task: Task, tensors: Sequence[torch.Tensor]) -> None:
 
 
 def meaningless(task: Task, error: float) -> TaskError:
-    """The error of a task whose precision leaves nothing of its results."""
+    """Make the error for a task whose precision leaves nothing of its results."""
     return TaskError(
         f"{task.name} means nothing in {task.precision}",
         seen=f"errors of {error:.2g} of a row's largest value",
@@ -154,10 +157,10 @@ def meaningless(task: Task, error: float) -> TaskError:
 
 
 def degenerate(outputs: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[Warned]:
-    """Warnings about a reference, by its results on two draws.
+    """Return warnings about a reference, by its results on two draws.
 
     Raises:
-        TaskError: their shapes differ, so that no candidate's can be checked beforehand.
+        TaskError: their shapes differ, so that no candidate's shapes can be checked beforehand.
     """
     shapes = [[list(t.shape) for t in results] for results in (outputs, other)]
     if shapes[0] != shapes[1]:
@@ -183,8 +186,8 @@ def _degenerate(seen: str) -> Warned:
 
 
 def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Whether results on two draws are one number, but for rounding: as a softmax's sums are, and
-    as a determinant that stands in every row is not."""
+    """Whether all results on two draws are the same number but for rounding, as the sums of a
+    softmax's rows."""
     if not one.is_floating_point():
         return torch.equal(one, two) and bool((one == one.reshape(-1)[0]).all())
     low, high = torch.stack([*one.aminmax(), *two.aminmax()]).double().aminmax()
@@ -195,33 +198,32 @@ def _is_one_value(one: torch.Tensor, two: torch.Tensor) -> bool:
 def without_noise(
     own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
 ) -> tuple[list[torch.Tensor], tuple[Warned, ...]]:
-    """float64's results, with zeros for outputs that are one but for rounding, as the mean of
-    what has been normalised is: there each precision has a noise of its own, which says nothing.
-    Warnings name them."""
-    found, warnings = list(exact), ()
+    """Return float64's results, with zeros for outputs that are zero but for rounding, as the mean
+    of normalised numbers: each precision has its own noise there. Warnings name them."""
+    found, warnings = list(exact), list[Warned]()
     for number, (one, wide) in enumerate(zip(own, exact, strict=True)):
         if not wide.is_floating_point() or not bool(wide.any()):
             continue
         if float(largest_size(wide)) < NOISE * float(largest_size(one)):
             found[number] = torch.zeros_like(wide)
-            warnings += (_degenerate(f"output {number} is zero but for rounding"),)
-    return found, warnings
+            warnings.append(_degenerate(f"output {number} is zero but for rounding"))
+    return found, tuple(warnings)
 
 
 def _overflowed(t: torch.Tensor) -> float:
-    """The share of NaN and infinities; -inf is what masks say."""
+    """The share of NaN and infinities, without -inf, which masks use."""
     return 0.0 if all_finite([t]) else int((~t.isfinite() & (t != -math.inf)).sum()) / t.numel()
 
 
 def written(held: list[torch.Tensor], arguments: list[Any]) -> list[bool]:
-    """To which of its arguments a reference wrote when it was given clones of their tensors, which
-    are ``held``: also where that changed no number, as a clamp changes none that is small."""
+    """Say to which of its arguments a reference wrote when it was given clones of their tensors,
+    which are ``held``. A write counts even if it changed no number, as a clamp of small ones."""
     pairs = zip(held, leaves(arguments), strict=True)
     return [_n_writes(mine) > 0 or differ(mine, theirs) for mine, theirs in pairs]
 
 
 def written_by(module: torch.nn.Module, arguments: list[Any]) -> list[bool]:
-    """To which of these arguments a reference writes."""
+    """Say to which of these arguments a reference writes."""
     given = map_tensors(torch.clone, arguments)
     held = leaves(given)
     with torch.no_grad():

@@ -5,6 +5,7 @@ It runs in the judge's process. No candidate shares memory with it.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -13,12 +14,14 @@ from typing import Any
 
 import torch
 
-from kernelwright.core.task import Task
+from kernelwright.core.outcome import Warned, WarningCode
+from kernelwright.core.task import FULL_PRECISION, Task
 from kernelwright.judge.compare.hidden import with_hidden
 from kernelwright.judge.compare.measures import as_real
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
+from kernelwright.judge.reference.lowered import without_tf32
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.refusal import memory_apart
@@ -27,20 +30,20 @@ from kernelwright.judge.sandbox.entries import Path, fresh_containers, with_entr
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.plain import flatten, require_dense_weights, weights_of
+from kernelwright.loaders.plain import flatten, nesting, require_dense_weights, weights_of
 from kernelwright.loaders.reference import MISFIT, task_code
-from kernelwright.loaders.seeding import seed_torch
+from kernelwright.loaders.thread_state import SeededWhileItDraws
 
 Watch = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
 class Convention:
-    """How the reference treats what it is called with; cautious until that is known."""
+    """The reference's treatment of its arguments and weights; cautious until that is known."""
 
     is_known: bool = False
     entries: tuple[Path, ...] = ()
-    """Where it puts results into lists that it is given."""
+    """The places in lists among its arguments into which it puts results."""
     changed: tuple[bool, ...] = ()
     """By tensor of the arguments, whether it writes to it."""
     returned: tuple[bool, ...] = ()
@@ -65,8 +68,22 @@ class Forward:
         self.convention = Convention()
         self.observed: list[Observed] = []
         """All calls that were watched."""
-        self._guard = HostFirst(device)
+        self.warnings: list[Warned] = []
+        """Warnings about differences from what the task's text asks for."""
+        self._guard, self._seeded = HostFirst(device), SeededWhileItDraws()
         self._namings = [*widened.NAMINGS]
+        self.nesting = ""
+        """How the last result was nested, with the numbers among its parts."""
+
+    def in_eval_mode(self) -> Forward | None:
+        """The same in eval mode, with a warning; None if it is in that mode, or the task asks for
+        one."""
+        if self.task.mode or not self.modules[USUAL].training:
+            return None
+        other = Forward(self.task.in_mode("eval"), self.device, self.weight_seed)
+        told = "judged in eval mode: in training mode two runs on the same inputs differ"
+        other.warnings.append(Warned(WarningCode.EVAL_MODE, told))
+        return other
 
     def _built(self) -> torch.nn.Module:
         return layout.written_out(self.reference.build(self.weight_seed))
@@ -93,24 +110,29 @@ class Forward:
         if self.convention.writes_arguments or any(self.convention.returned):
             given = map_tensors(torch.clone, arguments)
         held = leaves(given)
-        device = torch.device(self.device)
-        own = [] if device.type == "cpu" else [device]  # else it starts every GPU of the machine
-        apart = torch.random.fork_rng(own, device_type=device.type)
-        with memory_apart(), self._guard(), torch.no_grad(), apart:
-            seed_torch(self.weight_seed)
-            results = [t.detach() for t in flatten(self._call(module, given))]
+        with (
+            memory_apart(),
+            self._seeded(self.weight_seed),
+            self._guard(),
+            torch.no_grad(),
+            self._in_precision(),
+        ):
+            result = self._call(module, given)
+            self.nesting = nesting(result)
+            results = [t.detach() for t in flatten(result)]
             return [*results, *layout.those(held, list(self.convention.changed))]
 
     def run_unseeded(self, arguments: list[Any]) -> list[torch.Tensor]:
-        """What it returns, with random numbers as they come."""
+        """Return the outputs without a fixed seed for random numbers."""
         writes = self.convention.writes_arguments
         given = map_tensors(torch.clone, arguments) if writes else fresh_containers(arguments)
-        with memory_apart(), self._guard(), torch.no_grad():
+        fresh = self._seeded(secrets.randbits(63))
+        with memory_apart(), fresh, self._guard(), torch.no_grad(), self._in_precision():
             return [t.detach() for t in flatten(self._call(self.modules[USUAL], given))]
 
     def run_with_hidden(self, arguments: list[Any], weights: str = USUAL) -> list[torch.Tensor]:
-        """As ``run``, with the NaN that integers hid as one result more, unless the reference asks
-        for such itself."""
+        """Return the outputs of ``run``, with the NaN that integers hid as one result more, unless
+        the reference asks for NaN itself."""
         run = partial(self.run, weights=weights)
         return run(arguments) if self.convention.asks_for_specials else with_hidden(run, arguments)
 
@@ -151,7 +173,8 @@ class Forward:
             TaskError: it fails; ``misfit`` says what to do.
         """
         module, context = self.modules[USUAL], f"with {layout.shapes_text(arguments)}"
-        with task_code(self.task, *misfit, context=context), self._guard():
+        told = task_code(self.task, *misfit, context=context)
+        with told, self._seeded(0), self._guard(), self._in_precision():
             held = [arguments, self.state(USUAL)]
             seen = observe(lambda: self._call(module, arguments), held, module)
         self.observed.append(replace(seen, outputs=[]))  # which may be large
@@ -160,9 +183,13 @@ class Forward:
     def settle(self) -> None:
         """The whole reference has been seen to run."""
         self._guard.settle()
+        self._seeded.settle()
+
+    def _in_precision(self) -> AbstractContextManager[Any]:
+        return without_tf32() if self.task.precision == FULL_PRECISION else nullcontext()
 
     def _call(self, module: torch.nn.Module, given: list[Any]) -> Any:
-        """What a module returns, and what it puts into lists among its arguments."""
+        """Return a module's results, with those that it puts into lists among its arguments."""
         module = copied(module) if self.convention.writes_weights else module
         with self.reference.in_its_type():
             return with_entries(module(*given), given, self.convention.entries)

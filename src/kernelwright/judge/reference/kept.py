@@ -1,13 +1,17 @@
-"""Keeps inputs and expected results for later candidates, as far as memory allows."""
+"""Bounds for what the reference costs: the memory of kept results, and the seconds of its runs."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psutil
 import torch
 
 from kernelwright.judge.checks import Draw
+from kernelwright.judge.compare.expected import Expected
 from kernelwright.judge.sandbox.layout import bytes_of
 
 SHARE = {"cpu": 0.15, "cuda": 0.05}
@@ -15,7 +19,8 @@ SHARE = {"cpu": 0.15, "cuda": 0.05}
 
 
 class Kept(dict[tuple[str, Draw], Any]):
-    """Keeps what is offered first: draws come in the same order for every candidate."""
+    """Keeps inputs and expected results for later candidates, as far as memory allows: what is
+    offered first, for draws come in the same order for every candidate."""
 
     def __init__(self, device: str) -> None:
         kind = torch.device(device).type
@@ -26,10 +31,36 @@ class Kept(dict[tuple[str, Draw], Any]):
 
     def has_room(self, n_bytes: int) -> bool:
         """Whether so many bytes more may be kept."""
-        return sum(map(bytes_of, self.values())) + n_bytes <= self._most_bytes
+        return sum(map(_bytes, self.values())) + n_bytes <= self._most_bytes
 
     def offer(self, key: tuple[str, Draw], value: Any) -> None:
         """Keep ``value`` in place of what was kept under this key, if there is room."""
         self[key] = value
         if not self.has_room(0):
             del self[key]
+
+
+def _bytes(value: Any) -> int:
+    return bytes_of(
+        [dict(vars(one)) for one in value.outputs] if isinstance(value, Expected) else value
+    )
+
+
+class Spent:
+    """Adds up the seconds spent inside its contexts, which decorate functions too.
+
+    The smaller of wall time and processor time counts, so that time taken by other processes does
+    not.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        start = time.monotonic(), time.process_time()
+        try:
+            yield
+        finally:
+            took = time.monotonic() - start[0], time.process_time() - start[1]
+            self.seconds += min(took)

@@ -5,47 +5,39 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from kernelwright.judge.compare.allowances import conditioning
-from kernelwright.judge.compare.measures import as_real, error_of, is_whole, share_beyond
-from kernelwright.judge.compare.outputs import (
+from kernelwright.judge.compare.expected import (
     CONDITION_FACTOR,
     FACTOR,
     NARROW_ERROR,
-    SPREAD,
     Expected,
+    Output,
 )
+from kernelwright.judge.compare.measures import as_real, is_whole
 from kernelwright.judge.perturb.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
 
 LOOSE_ULP = 16.0
-"""How far inputs move, in ulp, to show which integers depend on rounding; as CONDITION_FACTOR."""
+"""Ulp by which inputs move to show which integers depend on rounding; as CONDITION_FACTOR."""
 N_RANDOM = 12
 """Random perturbations besides all up and all down: which of two sums is larger shows only when
 terms move differently. Each shows half of the numbers on a border: with four of them a quantiser by
 reciprocals was refused in one of twenty calls that had such a number."""
-N_TIED = 4
-"""Random perturbations that show what depends on ties: a change is as large as what is chosen."""
+N_SHAKEN = 4
+"""Random perturbations that show whether a matrix may no longer be definite."""
 TIED_SHARE = 1 / 32
 """Share of a row's integers that changed when zeros moved, from which the rest of the row counts as
 depending on ties too."""
-FEW_NUMBERS, N_POOLED = 256, 8
-"""Size of an output up to which its largest error is luck, and the number of further runs on moved
-inputs from which the reference's error is then taken. A mean of cosines whose terms cancel was
-refused in two verdicts of six."""
 SINGLE_ERROR = 2.0**-30
 """Error, relative to the row's largest value, below which a result was computed in float64:
 rounding to float32 is off by up to 2^-25."""
-FEWEST_TOLD = 64
-"""Of so many integers that depend on a narrow type's last digits, at least one differs if the
-reference rounds to that type, and tens of them as a rule."""
 N_LOOKED_AT = 1 << 10
 """Numbers of a tensor that are looked at first, to see whether all are integers."""
 N_SIZED = 1 << 16
@@ -59,7 +51,7 @@ WIDE = {torch.complex32: torch.complex128, torch.complex64: torch.complex128}
 
 
 def widen(t: torch.Tensor) -> torch.Tensor:
-    """The tensor in float64 or complex128; integers and booleans unchanged."""
+    """Return the tensor in float64 or complex128; integers and booleans unchanged."""
     return t.double() if t.is_floating_point() else t.to(WIDE.get(t.dtype, t.dtype))
 
 
@@ -71,24 +63,25 @@ def by_rounding(
     *,
     times: float = 1.0,
 ) -> tuple[list[torch.Tensor] | None, list[float]]:
-    """The float64 results, or None, of a ``run`` whose arguments and weights are moved by one ulp,
-    or ``times`` that; and for each output how many times farther than one ulp moves it it may be
-    off.
+    """Return the float64 results, or None, of a ``run`` whose arguments and weights are moved by
+    one ulp, or ``times`` that; and for each output how many times farther than one ulp moves it it
+    may be off.
 
     Each output has an ulp of its own: beside one that is rounded to bfloat16 another may be
     computed in float32. See ``in_last_digits``.
     """
     types = computed_in(arguments, expected)
-    found = {one: run(*in_last_digits(arguments, one, times)) for one in dict.fromkeys(types)}
+    runs = {one: run(*in_last_digits(arguments, one, times)) for one in dict.fromkeys(types)}
     pairs = zip(types, growths, strict=True)
     factors = [max(CONDITION_FACTOR, growth) if one else FACTOR for one, growth in pairs]
-    if any(results is None for results in found.values()):
+    found = {one: results for one, results in runs.items() if results is not None}
+    if len(found) < len(runs):
         return None, factors
     return [found[one][number] for number, one in enumerate(types)], factors
 
 
 def computed_in(arguments: list[Any], expected: Expected) -> list[torch.dtype | None]:
-    """For each output the type that the reference widens narrower inputs to at once, float32 or
+    """Say for each output the type that the reference widens narrower inputs to at once, float32 or
     float64; None where it rounds to a narrow type, as its own error shows."""
     has_narrow = are_narrow(arguments)
 
@@ -98,14 +91,14 @@ def computed_in(arguments: list[Any], expected: Expected) -> list[torch.dtype | 
         is_double = own.dtype == torch.float64 and error <= SINGLE_ERROR
         return torch.float64 if is_double else torch.float32
 
-    return list(map(found, expected.own, expected.errors))
+    return [found(one.own, one.error) for one in expected.outputs]
 
 
 def in_last_digits(
     arguments: list[Any], least: torch.dtype | None, times: float = 1.0
 ) -> tuple[list[Any], Change]:
-    """``arguments`` in float64, every element moved by about one ulp of the type that the reference
-    computes in, or ``times`` that; and the same change for weights.
+    """Return ``arguments`` in float64, every element moved by about one ulp of the type that the
+    reference computes in, or ``times`` that; and the same change for weights.
 
     That type is the tensor's own, or ``least`` if it is narrower: kernels round to a narrow type a
     few times, and add up in float32. Masks and labels are exact, and stay.
@@ -149,23 +142,29 @@ def _in_at_least(least: torch.dtype | None, t: torch.Tensor) -> torch.Tensor:
 
 
 def nudges(arguments: list[Any], *, zeros_too: bool) -> Iterator[list[Any]]:
-    """``arguments`` in float64, moved by LOOSE_ULP in several ways, except exact tensors.
+    """Yield ``arguments`` in float64, moved by LOOSE_ULP in several ways, except exact tensors.
 
     With ``zeros_too``, for inputs beyond the task's own, zeros move as numbers of the usual size
     do, and integers move too: they may tie there."""
     exact = _are_exact(arguments, whole_too=not zeros_too)
-    for sign in (1.0, -1.0):
-        yield _changed(arguments, exact, lambda t, s=sign: _moved(t, s * LOOSE_ULP, None))
-    for number in range(N_RANDOM):
+    for size_ulp in (LOOSE_ULP, -LOOSE_ULP):
+        yield _changed(arguments, exact, partial(_moved, size_ulp=size_ulp, seed=None))
+    yield from _random(arguments, N_RANDOM, zeros_too=zeros_too)
+
+
+def _random(arguments: list[Any], n: int, *, zeros_too: bool) -> Iterator[list[Any]]:
+    exact = _are_exact(arguments, whole_too=not zeros_too)
+    for number in range(n):
         seeds = itertools.count(number, N_RANDOM)  # each tensor its own: x / s must part ways
         at_random = partial(_moved_at_random, seeds=seeds, zeros_too=zeros_too)
         yield _changed(arguments, exact, at_random)
 
 
 def _changed(arguments: list[Any], exact: list[bool], change: Change) -> list[Any]:
-    """``arguments`` with ``change`` made to what is not ``exact``."""
+    """Return ``arguments`` with ``change`` made to what is not ``exact``."""
     stays = iter(exact)
-    return map_tensors(lambda t: widen(t) if next(stays) else change(t), arguments)
+    found: list[Any] = map_tensors(lambda t: widen(t) if next(stays) else change(t), arguments)
+    return found
 
 
 def _moved_at_random(t: torch.Tensor, seeds: Iterator[int], zeros_too: bool) -> torch.Tensor:
@@ -186,173 +185,105 @@ def _usual_size(t: torch.Tensor) -> torch.Tensor:
 
 
 def shaken(arguments: list[Any]) -> Iterator[list[Any]]:
-    """``arguments`` in their own precision, moved by LOOSE_ULP in N_TIED ways, zeros too."""
-    for moved in _random(arguments, N_TIED, zeros_too=True):
+    """Yield ``arguments`` in their own precision, moved by LOOSE_ULP in a few ways, zeros too."""
+    for moved in _random(arguments, N_SHAKEN, zeros_too=True):
         yield _in_types_of(arguments, moved)
 
 
 def moved_once(arguments: list[Any]) -> list[Any]:
-    """``arguments`` in their own precision, moved by at most LOOSE_ULP, except exact tensors."""
+    """Return ``arguments`` in their own precision, moved by at most LOOSE_ULP, except exact
+    tensors."""
     return _in_types_of(arguments, next(_random(arguments, 1, zeros_too=False)))
 
 
-def tied(run: Run, arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with the errors allowed that another order of equal numbers causes: in a row of
-    zeros a router may choose any expert. Where that exceeds the results themselves, the allowance
-    is infinite: nobody can say what is right."""
-    allowed = list(expected.allowed)
-    for moved in _random(arguments, N_TIED, zeros_too=True):
-        found = run(moved)
-        if found is not None:
-            moves = [conditioning(one, expected, n) for n, one in enumerate(found)]
-            # Either of two may have gone the other way. Less is rounding, which is told already.
-            moves = [2 * move if move > LEAST_TIED else 0.0 for move in moves]
-            allowed = [max(pair) for pair in zip(allowed, moves, strict=True)]
-    pairs = zip(allowed, expected.allowed, expected.beyond, strict=True)
-    beyond = [1.0 if wider > usual else share for wider, usual, share in pairs]
-    allowed = [math.inf if one > 1.0 else one for one in allowed]
-    return replace(expected, allowed=allowed, beyond=beyond)
-
-
-def pooled(runs: Sequence[Run], arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with the reference's largest error over several more runs as the yardstick for
-    outputs of few numbers; ``runs`` as for ``loose_places``."""
-    few = [n for n, e in enumerate(expected.exact) if _is_few(e)]
-    allowed, beyond = list(expected.allowed), list(expected.beyond)
-    for moved in _random(arguments, N_POOLED, zeros_too=False) if few else ():
-        given = _in_types_of(arguments, moved)
-        with contextlib.suppress(*FAILURES):
-            own, exact = as_real(runs[1](given)), as_real(runs[0](map_tensors(widen, given)) or [])
-            for n in few:
-                told = own[n], exact[n], None, expected.scales[n]
-                error, sound = error_of(*told), expected.sound[n]
-                if math.isfinite(error):
-                    allowed[n] = max(allowed[n], FACTOR * error)
-                    beyond[n] = max(beyond[n], SPREAD * share_beyond(*told, sound / FACTOR))
-    return replace(expected, allowed=allowed, beyond=beyond)
-
-
-def _is_few(exact: torch.Tensor) -> bool:
-    return exact.is_floating_point() and 0 < exact.numel() <= FEW_NUMBERS
-
-
 def _in_types_of(arguments: list[Any], moved: list[Any]) -> list[Any]:
-    """The ``moved`` float64 arguments in the arguments' own types."""
+    """Return the ``moved`` float64 arguments in the arguments' own types."""
     dtypes = iter([t.dtype for t in leaves(arguments)])
-    return map_tensors(lambda t: t.to(next(dtypes)), moved)
+    found: list[Any] = map_tensors(lambda t: t.to(next(dtypes)), moved)
+    return found
 
 
-def _random(arguments: list[Any], n: int, *, zeros_too: bool) -> Iterator[list[Any]]:
-    return itertools.islice(nudges(arguments, zeros_too=zeros_too), 2, 2 + n)
-
-
-def all_loose(own: list[torch.Tensor]) -> list[torch.Tensor | None]:
-    """Masks that say that rounding may decide every integer result."""
-    return [torch.ones_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
-
-
-def loose_places(
-    runs: Sequence[Run], arguments: list[Any], own: list[torch.Tensor], *, zeros_too: bool
-) -> list[torch.Tensor | None]:
-    """Where integer results change when ``arguments`` move by their last digits; empty if there are
-    no integer results.
-
-    ``runs`` are the reference in float64 and in its own precision, whose noise may decide as well;
-    ``own`` are its results in its own precision. Where zeros move too and much of a row changes,
-    all of the row counts: of a hundred elements that tie for one place few were seen in it.
-    """
-    loose = [torch.zeros_like(t, dtype=torch.bool) if is_whole(t) else None for t in own]
-    if all(mask is None for mask in loose):
-        return []
-    moved = _moved_results(runs, arguments, zeros_too=zeros_too)
-    return looser(loose, moved, own, by_row=zeros_too)
-
-
-def loose_as_computed(
-    runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
-) -> list[torch.Tensor | None]:
-    """``loose_places``, with inputs moved by float32's last digits where the reference widens
-    narrow inputs at once: its own integers then equal float64's in nearly all places that depend on
-    the narrow type's digits."""
-    found = loose_places(runs, arguments, expected.own, zeros_too=zeros_too)
-    rows = zip(found, expected.own, expected.exact, strict=True) if found else ()
-    are_wide = [mask is not None and _are_told(mask, own != exact) for mask, own, exact in rows]
-    if not (are_narrow(arguments) and any(are_wide)):
-        return found
-    wide = map_tensors(partial(_in_at_least, torch.float32), arguments)
-    closer = loose_places(runs, wide, expected.own, zeros_too=zeros_too)
-    return [
-        one if is_wide else mask for mask, one, is_wide in zip(found, closer, are_wide, strict=True)
+def all_loose(expected: Expected) -> Expected:
+    """Let rounding decide every integer result."""
+    outputs = [
+        one if one.is_float else replace(one, loose=torch.ones_like(one.exact, dtype=torch.bool))
+        for one in expected.outputs
     ]
+    return replace(expected, outputs=tuple(outputs))
 
 
-def _are_told(loose: torch.Tensor, differ: torch.Tensor) -> bool:
-    """Whether so many integers depend on narrow digits, and so few differ, that the reference did
-    not round to a narrow type."""
-    n_loose = int(loose.sum())
-    return n_loose >= FEWEST_TOLD and int(differ.sum()) * FEWEST_TOLD < n_loose
+def nudged(
+    runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
+) -> Expected:
+    """Note where integer results change, and how far each floating-point result moves relative to
+    its row's scale, when ``arguments`` move by their last digits: a step of a quantiser, another
+    choice.
+
+    ``runs`` are the reference in float64 and in its own precision, whose noise may decide as well.
+    With ``zeros_too`` another order of equal numbers counts as well: in a row of zeros a router may
+    choose any expert. All integers of a row of which much changes are then loose, and an output may
+    be off as far as it moved; where that exceeds the results themselves, nobody can say what is
+    right.
+    """
+    n_outputs = range(len(expected.outputs))
+    reached = [_nothing_of(one) for one in expected.outputs]
+    ties = [0.0 for _ in n_outputs]
+    for is_exact, results in _moved_results(runs, arguments, zeros_too=zeros_too):
+        for number, one, found in zip(n_outputs, expected.outputs, results, strict=True):
+            if not one.is_float:
+                reached[number] |= found != one.own
+                continue
+            move = (found - one.exact).abs_().div_(one.scale).nan_to_num_(0.0, 0.0, 0.0)
+            torch.maximum(reached[number], move, out=reached[number])
+            if is_exact and zeros_too and move.numel():
+                ties[number] = max(ties[number], float(move.max()))
+    rows = zip(expected.outputs, reached, ties, strict=True)
+    outputs = [_with_reach(*row, by_row=zeros_too) for row in rows]
+    return replace(expected, outputs=tuple(outputs))
 
 
-def looser(
-    loose: Sequence[torch.Tensor | None],
-    runs: Iterable[list[torch.Tensor]],
-    own: list[torch.Tensor],
-    *,
-    by_row: bool,
-) -> list[torch.Tensor | None]:
-    """``loose``, and where the results of further ``runs`` differ from the reference's ``own``;
-    with ``by_row`` whole rows of which much differs."""
-    for results in runs:
-        for mask, one, other in zip(loose, results, own, strict=True):
-            if mask is not None:
-                mask |= one != other
-    return [m if m is None or not by_row else _rows_of_ties(m) for m in loose]
+def _nothing_of(one: Output) -> torch.Tensor:
+    return torch.zeros_like(one.exact, dtype=torch.float64 if one.is_float else torch.bool)
+
+
+def _with_reach(one: Output, reached: torch.Tensor, tie: float, *, by_row: bool) -> Output:
+    if not one.is_float:
+        loose = reached if one.loose is None else reached | one.loose
+        if by_row and loose.dim() > 1:
+            loose = loose | (loose.float().mean(-1, keepdim=True) > TIED_SHARE)
+        return replace(one, loose=loose)
+    one = replace(one, jumps=reached)
+    if max(LEAST_TIED, one.allowed / 2) >= tie:
+        return one
+    allowed = 2 * tie  # either of two elements may have gone the other way
+    return replace(one, allowed=allowed if allowed <= 1.0 else math.inf, beyond=1.0)
+
+
+def looser(expected: Expected, results: list[torch.Tensor]) -> Expected:
+    """Let integers differ where ``results`` differ from the reference's own."""
+    outputs = [
+        one if one.loose is None else replace(one, loose=one.loose | (found != one.own))
+        for one, found in zip(expected.outputs, results, strict=True)
+    ]
+    return replace(expected, outputs=tuple(outputs))
 
 
 def _moved_results(
     runs: Sequence[Run], arguments: list[Any], *, zeros_too: bool
-) -> Iterator[list[torch.Tensor]]:
-    """The results of both ``runs`` for every perturbation that they accept."""
+) -> Iterator[tuple[bool, list[torch.Tensor]]]:
+    """Yield the results of both ``runs`` for every perturbation that they accept, and whether they
+    are float64's."""
     for moved in nudges(arguments, zeros_too=zeros_too):
         for run, given in zip(runs, (moved, _in_types_of(arguments, moved)), strict=True):
             results = None
             with contextlib.suppress(*FAILURES):
                 results = run(given)
             if results is not None:
-                yield as_real(results)
-
-
-def _rows_of_ties(loose: torch.Tensor) -> torch.Tensor:
-    if loose.dim() < 2:  # numbers that have nothing to do with one another, as a batch's
-        return loose
-    return loose | (loose.float().mean(-1, keepdim=True) > TIED_SHARE)
-
-
-def jumps(
-    runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
-) -> list[torch.Tensor | None]:
-    """How far each floating-point result moves, relative to its row's scale, when ``arguments``
-    move by their last digits: a step of a quantiser, another choice. ``runs`` as for
-    ``loose_places``."""
-    found = [torch.zeros_like(e) if e.is_floating_point() else None for e in expected.exact]
-    for results in _moved_results(runs, arguments, zeros_too=zeros_too):
-        _reach(found, results, expected)
-    return found
-
-
-def _reach(
-    found: list[torch.Tensor | None], results: list[torch.Tensor], expected: Expected
-) -> None:
-    """Raise ``found`` to where ``results`` lie farther from what was expected."""
-    rows = zip(found, results, expected.exact, expected.scales, strict=True)
-    for most, one, exact, scale in rows:
-        if most is not None:
-            move = (one - exact).abs_().div_(scale).nan_to_num_(0.0, 0.0, 0.0)
-            torch.maximum(most, move, out=most)
+                yield given is moved, as_real(results)
 
 
 def _moved(t: torch.Tensor, size_ulp: float, seed: int | None, times: float = 1.0) -> torch.Tensor:
-    """Every element moved by ``times`` ``size_ulp`` of its own type, or with a ``seed`` at random
+    """Move every element by ``times`` ``size_ulp`` of its own type, or with a ``seed`` at random
     by at most that; narrow types by one ulp, which is as much as many roundings of float32."""
     if not (t.is_floating_point() or t.is_complex()):
         return t

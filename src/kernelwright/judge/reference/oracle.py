@@ -18,8 +18,7 @@ from kernelwright.judge.profile import TaskProfile
 from kernelwright.judge.reference import fitness, nudges
 from kernelwright.judge.reference.expectations import Expectations, accepts
 from kernelwright.judge.reference.forward import Forward
-from kernelwright.judge.reference.kept import Kept
-from kernelwright.judge.reference.spent import Spent
+from kernelwright.judge.reference.kept import Kept, Spent
 from kernelwright.judge.reference.study import shape_draws, study, with_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
 from kernelwright.judge.sandbox import layout
@@ -45,7 +44,15 @@ class Oracle:
         self.forward = Forward(task, device, derive_seed(secret, "weights"))
         with uses_device():
             self.forward.to_device()
-            self._open()
+            try:
+                self._open()
+            except fitness.RandomReferenceError:
+                other = self.forward.in_eval_mode()
+                if other is None:
+                    raise
+                self.forward = other
+                self.forward.to_device()
+                self._open()
 
     def _open(self) -> None:
         forward, kept, spent = self.forward, Kept(self.device), Spent()
@@ -72,7 +79,8 @@ class Oracle:
         forward, own = self.forward, self.first_arguments
         if profile.work.writes_weights:
             forward.build_again()
-        runs = [partial(forward.run_module, arguments=one) for one in (own, nudges.moved_once(own))]
+        run = partial(forward.run_module, arguments=own)
+        runs = (run, partial(forward.run_module, arguments=nudges.moved_once(own)))
         module = forward.modules[USUAL]
         again = partial(forward.reference.build, derive_seed(self.secret, "again"))
         seed = derive_seed(self.secret, "other weights")

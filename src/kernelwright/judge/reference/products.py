@@ -1,4 +1,4 @@
-"""Convolutions in float64 on a GPU as products of matrices: the library has no quick ones there.
+"""Convolutions in float64 on a GPU as products of matrices, because the library has no quick ones.
 
 On an H200 cuDNN's transposed convolutions in float64 came to 0.1 to 4 TFLOP/s, ordinary ones to 6
 to 15; products of matrices come to 40 and more. The results differ by rounding in float64 only.
@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.loaders.quiet_mode import QuietMode
 
 MOST_BYTES = 1 << 29
 """Bytes that a product reads or writes at a time besides the convolution's own tensors."""
@@ -22,7 +23,7 @@ FEWEST_CHANNELS = 16
 an H200."""
 
 
-class ConvolutionsByProducts(TorchDispatchMode):
+class ConvolutionsByProducts(QuietMode):
     """While it is entered, convolutions in float64 are products, where that is known to pay."""
 
     def __torch_dispatch__(
@@ -89,7 +90,7 @@ def _each(given: Sequence[int], n_axes: int) -> list[int]:
 def _transposed(
     x: torch.Tensor, weight: torch.Tensor, axes: list[_Axis], groups: int
 ) -> torch.Tensor:
-    """For every place of the kernel one product, added where it belongs."""
+    """Add one product for every place of the kernel."""
     n_out = weight.shape[1] * groups
     out = x.new_zeros(x.shape[0], n_out, *(axis.n_transposed for axis in axes))
     factors = weight.unflatten(0, (groups, -1)).transpose(1, 2)

@@ -10,28 +10,28 @@ from typing import Any
 import torch
 
 from kernelwright.core.outcome import Warned
+from kernelwright.core.task import FULL_PRECISION
 from kernelwright.judge.checks import OTHER_SHAPES, TASK, Draw, derive_seed
-from kernelwright.judge.compare.growth import Terms, count_terms
+from kernelwright.judge.compare.growth import count_terms
 from kernelwright.judge.compare.measures import is_whole
-from kernelwright.judge.perturb.fixed import same_integers
 from kernelwright.judge.perturb.index_collisions import n_collisions
-from kernelwright.judge.perturb.integers import can_skew
+from kernelwright.judge.perturb.integers import can_skew, same_integers
 from kernelwright.judge.perturb.patterns import is_mask, is_symmetric
-from kernelwright.judge.perturb.specials import has_numbers
-from kernelwright.judge.perturb.values import has_clusters, is_drawn, n_drawn
+from kernelwright.judge.perturb.values import has_numbers, n_drawn
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.profile import Inputs, Results, Shapes, TaskProfile, Work
 from kernelwright.judge.reference import fitness
-from kernelwright.judge.reference.convolutions import may_be_rounded
 from kernelwright.judge.reference.forward import Convention, Forward
+from kernelwright.judge.reference.lowered import may_be_rounded
 from kernelwright.judge.reference.observed import Observed
-from kernelwright.judge.reference.shapes import OTHERS_MISFIT, find_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.entries import new_entries
-from kernelwright.judge.sandbox.layout import leaves, map_tensors
-from kernelwright.loaders.plain import weights_of
+from kernelwright.judge.sandbox.layout import leaves, map_tensors, shapes_text
+from kernelwright.loaders.plain import nothing_returned, weights_of
 
+OTHERS_MISFIT = ("the reference fails on other inputs", "mend it")
+"""The message and the advice of a task's error."""
 MOST_DRAWS = 8
 """Draws that are compared with the first: a yes or no is the same in every other one."""
 
@@ -45,6 +45,8 @@ def study(forward: Forward, inputs: TaskInputs, secret: int) -> TaskProfile:
     arguments = inputs.first_arguments
     first = _first_call(forward, arguments)
     results, terms = first.results, first.terms
+    if not first.all_results:
+        raise nothing_returned(None)
     forward.settle()
     fitness.require_deterministic(
         first.outputs, forward.modules[USUAL], partial(forward.run_unseeded, arguments)
@@ -52,10 +54,15 @@ def study(forward: Forward, inputs: TaskInputs, secret: int) -> TaskProfile:
     for number in range(1, MOST_DRAWS + 1):
         other = inputs.of(Draw(TASK, derive_seed(secret, TASK.id, number)))
         found = forward.run(other)
+        fitness.require_same_numbers(results.nesting, forward.nesting)
         if not all(map(torch.equal, first.all_results, found)):
             break
     inputs.fixed_integers = same_integers(arguments, other)
-    warnings = [*inputs.warnings, *fitness.degenerate(first.all_results, found)]
+    warnings = [
+        *forward.warnings,
+        *inputs.warnings,
+        *fitness.degenerate(first.all_results, found),
+    ]
     writes_weights = first.seen.writes_weights and not any(results.ours)
     forward.convention = replace(forward.convention, writes_weights=writes_weights)
     given = _inputs(inputs, arguments, n_collisions(arguments, forward.run))
@@ -72,7 +79,7 @@ class _First:
     outputs: list[torch.Tensor]
     all_results: list[torch.Tensor]
     results: Results
-    terms: Terms
+    terms: list[float]
 
 
 def _first_call(forward: Forward, arguments: list[Any]) -> _First:
@@ -105,21 +112,16 @@ def _first_call(forward: Forward, arguments: list[Any]) -> _First:
         lent=lent,
         overlapping=frozenset(),
     )
-    terms = _terms(seen, forward, arguments, all_results, sum(changed))
+    terms = _terms(seen, forward, arguments, all_results)
     return _First(seen, outputs, all_results, told, terms)
 
 
 def _terms(
-    seen: Observed,
-    forward: Forward,
-    arguments: list[Any],
-    results: list[torch.Tensor],
-    n_changed: int,
-) -> Terms:
-    """How many terms each result may be the sum of."""
+    seen: Observed, forward: Forward, arguments: list[Any], results: list[torch.Tensor]
+) -> list[float]:
+    """Count the terms that each result may be the sum of."""
     inputs = leaves([arguments, list(forward.state(USUAL).values())])
-    n_added = [*seen.n_added, *[seen.most_added] * n_changed]
-    return count_terms(inputs, results, seen.flops, n_added, is_known=seen.is_known)
+    return count_terms(inputs, results, seen.flops, seen.most_added, is_known=seen.is_known)
 
 
 def _inputs(inputs: TaskInputs, arguments: list[Any], n_colliding: int) -> Inputs:
@@ -133,7 +135,6 @@ def _inputs(inputs: TaskInputs, arguments: list[Any], n_colliding: int) -> Input
         has_integers=any(is_whole(t) or is_mask(t) for t in tensors),
         has_numbers=has_numbers(arguments),
         can_skew=any(map(can_skew, tensors)),
-        can_cluster=any(has_clusters(x) for x in tensors if is_drawn(x)),
     )
 
 
@@ -141,7 +142,7 @@ def _profile(
     forward: Forward,
     results: Results,
     inputs: Inputs,
-    terms: Terms,
+    terms: list[float],
     moved_bytes: int,
     warnings: list[Warned],
 ) -> TaskProfile:
@@ -155,7 +156,8 @@ def _profile(
         factorises=seen.factorises,
         writes_weights=forward.convention.writes_weights,
     )
-    precision = forward.task.precision
+    asked = forward.task.precision
+    precision = "" if asked == FULL_PRECISION else asked
     profile = TaskProfile(
         results=results,
         work=work,
@@ -173,15 +175,14 @@ def with_shapes(profile: TaskProfile, forward: Forward, secret: int) -> TaskProf
     """The profile with the other sets of inputs that the task declares."""
     seed = derive_seed(secret, "others")
     given = forward.reference.other_inputs(seed, forward.device)
-    n_changed = sum(profile.results.changed)
-
-    def look(arguments: list[Any]) -> tuple[list[torch.Tensor], Terms]:
+    shapes: dict[str, Shapes] = {}
+    for number, arguments in enumerate(given):
         seen = forward.observe(map_tensors(torch.clone, arguments), OTHERS_MISFIT)
         changed = layout.those(leaves(arguments), profile.results.changed)
-        terms = _terms(seen, forward, arguments, [*seen.outputs, *changed], n_changed)
-        return layout.without_memory(seen.outputs), terms
-
-    shapes = find_shapes(given, look)
+        terms = _terms(seen, forward, arguments, [*seen.outputs, *changed])
+        name = shapes_text(arguments)
+        name = f"{name} ({number + 1})" if name in shapes else name
+        shapes[name] = Shapes(name, number, layout.without_memory(seen.outputs), terms)
     return with_all_seen(replace(profile, shapes=shapes), forward)
 
 
@@ -205,7 +206,11 @@ def with_all_seen(profile: TaskProfile, forward: Forward) -> TaskProfile:
         work=work,
         asks_for_specials=asks_for_specials,
         asks_for_zeros=any_of(lambda seen: seen.asks_for_zeros),
-        may_round_to_tf32=work.convolves and may_be_rounded(forward.device),
+        may_round_to_tf32=(
+            work.convolves
+            and forward.task.precision != FULL_PRECISION
+            and may_be_rounded(forward.device)
+        ),
     )
 
 

@@ -46,7 +46,8 @@ class TaskInputs:
             return self.first_arguments
         key = ("arguments", draw)
         if key in self._kept:
-            return self._kept[key]
+            kept: list[Any] = self._kept[key]
+            return kept
         found = self.of(draw)
         if draw.check is not TASK:
             self._kept.offer(key, found)

@@ -14,23 +14,19 @@ from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.reference.nudges import Change, widen
 from kernelwright.judge.refusal import FAILURES, memory_apart
 from kernelwright.loaders.copies import copied
-from kernelwright.loaders.made_in import made_in
+from kernelwright.loaders.thread_state import made_in_float64
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
 NARROWING = (torch.Tensor.half, torch.Tensor.bfloat16)
-NO_FLOAT64 = (
-    Warned(
-        WarningCode.NO_FLOAT64,
-        "float64 is not possible for this reference on this machine: its own result is compared",
-    ),
+NO_FLOAT64 = Warned(
+    WarningCode.NO_FLOAT64,
+    "float64 is not possible for this reference on this machine: its own result is compared",
 )
-OTHER_IN_FLOAT64 = (
-    Warned(
-        WarningCode.FLOAT64_DIFFERS,
-        "in float64 this reference gives something else, as one does that draws random numbers, "
-        "or whose results cancel, or whose inputs lie on borders: its own result is compared",
-    ),
+OTHER_IN_FLOAT64 = Warned(
+    WarningCode.FLOAT64_DIFFERS,
+    "in float64 this reference gives something else, as one does that draws random numbers, or "
+    "whose results cancel: its own result is compared",
 )
 
 
@@ -45,7 +41,8 @@ def in_float64(module: torch.nn.Module, change: Change | None = None) -> torch.n
         for name, value in vars(part).items():
             if isinstance(value, torch.Tensor):
                 vars(part)[name] = widen(value)
-    return twin._apply(widen)  # as double(), and complex ones too
+    wide: torch.nn.Module = twin._apply(widen)  # as double(), and complex ones too
+    return wide
 
 
 class NamedWider(TorchFunctionMode):
@@ -70,7 +67,11 @@ class NamedWider(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-NAMINGS = (partial(NamedWider, WIDEST), NamedWider, contextlib.nullcontext)
+NAMINGS: tuple[Callable[[], Any], ...] = (
+    partial(NamedWider, WIDEST),
+    NamedWider,
+    contextlib.nullcontext,
+)
 """Replacements of types that are asked for by name, in the order in which they are tried. Without
 them, a reference that computes angles in float32, or products in bfloat16, would have no error of
 its own, and a kernel that computes them better would be wrong."""
@@ -82,10 +83,10 @@ def run_in_float64(
     namings: Sequence[Callable[[], Any]] = NAMINGS,
     change: Change | None = None,
 ) -> Any:
-    """What ``run`` gives for a float64 copy of the module; None if that fails."""
+    """Return the result of ``run`` for a float64 copy of the module; None if that fails."""
     for naming in namings:
         try:
-            with memory_apart(), made_in(torch.float64):
+            with memory_apart(), made_in_float64():
                 twin = in_float64(module, change)  # before names mean other types
                 with naming():
                     return run(twin)

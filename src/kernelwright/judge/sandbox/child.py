@@ -8,16 +8,19 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.sandbox import process_memory, protocol, stopping
+from kernelwright.judge.sandbox.deadline import BuildDeadline, Deadline
 
 ANSWER_TIMEOUT_S = 20.0  # of our own supervisor, on a loaded machine
+MESSAGE_S = 1.0
+"""The time that a message may take once it has begun to come."""
 POLL_S = 0.02
-"""How often a process that shares a device looks whether another one wants it exclusively."""
+"""The interval at which a process that shares a device looks whether another wants it alone."""
 
 
 class ChildEnded(Exception):
@@ -33,8 +36,7 @@ class Hold(Protocol):
     """A child's share of a device, which it gives up whenever somebody measures there."""
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits to have the device exclusively."""
-        ...
+        """True if somebody waits to have the device exclusively."""
 
     def step_aside(self, pid: int) -> float:
         """Give the share up until that is over; the seconds that it took. The process is stopped.
@@ -42,12 +44,11 @@ class Hold(Protocol):
         Raises:
             protocol.Late: the device works for the process all the same, without an end.
         """
-        ...
 
 
 @dataclass(frozen=True)
 class SampleTimes:
-    """When a child is stopped in the middle of a call, and what is done then."""
+    """Moments in a call at which a child is stopped, and what is done then."""
 
     after_s: tuple[float, ...]
     """The seconds that it runs before each stop."""
@@ -57,9 +58,11 @@ class SampleTimes:
 
 @dataclass(frozen=True)
 class CallOptions:
-    """How the judge makes one call."""
+    """Options of one call."""
 
     timeout_s: float
+    hang_s: float | None = None
+    """A build: ``timeout_s`` is in processor time, see ``BuildDeadline``."""
     spin: bool = False
     """Poll for the completion signal instead of sleeping."""
     signals_first: bool = False
@@ -92,11 +95,15 @@ class Answer:
     early_ns: int
     """Processor time that it had between the last standstill and the request to run."""
     late_ns: int
-    """How long it ran on after it had been told to stop, where it was not resumed."""
+    """The time for which it ran on after it had been told to stop, where it was not resumed."""
 
 
 class Child:
-    """One isolated worker with its supervisor."""
+    """One isolated worker with its supervisor.
+
+    Every request raises ChildEnded if it has gone, protocol.Late if it does not answer, and
+    protocol.Garbled if it answers nonsense.
+    """
 
     def __init__(
         self,
@@ -115,9 +122,6 @@ class Child:
         self.is_readable = may_read and process_memory.may_read(self.pid)
         own = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
         self.granted: frozenset[str] = frozenset(greeting["granted"]) | own
-        self.mapped = process_memory.mappings(self.pid) if self.is_readable else []
-        """Its memory before anything of a candidate's ran in it. An address range that a file
-        occupied then counts as that file's for good, whatever is mapped over it."""
         self._clock = stopping.StoppedClock(self.pid)
         self._is_stopped = self._is_closed = False
         self.hold: Hold | None = None
@@ -128,24 +132,27 @@ class Child:
         what: str,
         *,
         timeout_s: float = ANSWER_TIMEOUT_S,
+        hang_s: float | None = None,
         fds: tuple[int, ...] = (),
         **arguments: Any,
     ) -> Any:
         """Ask the worker for something; its reply, unchecked.
 
+        Units:
+            ``timeout_s`` in seconds: of the wall clock, or with ``hang_s`` as ``BuildDeadline`` has
+            it.
         Raises:
-            ChildEnded: it has gone.
-            protocol.Late: it does not answer.
-            protocol.Garbled: it answers nonsense.
+            DeviceError: the machine is too busy for a build.
         """
         try:
             protocol.expect_silence(self.worker)
             self.go_on()
-            deadline_s = time.monotonic() + timeout_s
+            deadline = self._deadline(timeout_s, hang_s)
             self.worker.settimeout(timeout_s)
             protocol.send_request(self.worker, {"do": what, **arguments}, fds)
-            deadline_s = self._give_way(self.worker, deadline_s)
-            return protocol.parse_reply(protocol.receive_frame(self.worker, deadline_s=deadline_s))
+            self._await(self.worker, deadline)
+            end_s = time.monotonic() + max(deadline.left_s(), MESSAGE_S)
+            return protocol.parse_reply(protocol.receive_frame(self.worker, deadline_s=end_s))
         except protocol.Closed:
             raise self.ended() from None
 
@@ -156,9 +163,6 @@ class Child:
         which happens when it signals completion. Then ``at_completion`` runs; afterwards the child
         is resumed if it has to describe its result or if there is a ``then``. While the child is
         stopped for samples in the middle of the call, the clock stands still.
-
-        Raises:
-            ChildEnded, protocol.Late, protocol.Garbled: as for ``request``.
         """
         go = protocol.framed(protocol.GO + options.hold.encode())
         self.completion.settimeout(options.timeout_s)
@@ -168,12 +172,14 @@ class Child:
             # It stands still, so the request waits for it.
             self.worker.send(go)
             start_ns = time.perf_counter_ns()
-            signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+            self._signal(signal.SIGCONT)
             if options.samples is not None:
                 start_ns += self._take_samples(options.samples)
+            if self.hold is not None or options.hang_s is not None:
+                self._await(self.completion, self._deadline(options.timeout_s, options.hang_s))
             spin_s = options.timeout_s if options.spin else 0.0
-            body = self._receive_completion(options.timeout_s, spin_s=spin_s)
-            signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
+            body = protocol.receive_completion(self.completion, spin_s=spin_s)
+            self._signal(signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
             if options.at_completion is not None:
                 options.at_completion()
@@ -182,9 +188,11 @@ class Child:
             is_resumed = has_signalled or options.then is not None
             completed_cpu_ns = self.cpu_ns()
             if is_resumed:
-                signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+                self._signal(signal.SIGCONT)
             if has_signalled:
-                body = self._receive_completion(options.timeout_s)
+                if self.hold is not None:
+                    self._await(self.completion, self._deadline(options.timeout_s))
+                body = protocol.receive_completion(self.completion)
         except (protocol.Closed, BrokenPipeError, ConnectionResetError, ProcessLookupError):
             raise self.ended() from None
         finally:
@@ -206,43 +214,6 @@ class Child:
             late_ns=0 if is_resumed else self._clock.late_ns(stood_ns),
         )
 
-    def _receive_completion(self, timeout_s: float, *, spin_s: float = 0.0) -> bytes:
-        """The next completion signal; a child that shares the device gives way meanwhile."""
-        if self.hold is not None:
-            self._give_way(self.completion, time.monotonic() + timeout_s)
-        return protocol.receive_completion(self.completion, spin_s=spin_s)
-
-    def _take_samples(self, samples: SampleTimes) -> int:
-        """Stop the child for samples while the call still runs; the nanoseconds that it stood."""
-        stood_ns = 0
-        for after_s in samples.after_s:
-            if select.select([self.completion], [], [], after_s)[0]:
-                break
-            start_ns = time.perf_counter_ns()
-            self._is_stopped = False
-            self.stop()
-            samples.sample(self.pid)
-            self._ask_supervisor("go_on")
-            stood_ns += time.perf_counter_ns() - start_ns
-        return stood_ns
-
-    def _give_way(self, sock: socket.socket, deadline_s: float) -> float:
-        """Wait for an answer on ``sock``, standing still whenever somebody else measures.
-
-        Returns:
-            The deadline, later by the time of standing still.
-        """
-        while self.hold is not None and not select.select([sock], [], [], POLL_S)[0]:
-            if time.monotonic() > deadline_s:
-                raise protocol.Late
-            if self.hold.is_wanted():
-                self._is_stopped = False
-                self.stop()
-                deadline_s += self.hold.step_aside(self.pid)
-                self._ask_supervisor("go_on")
-                self._is_stopped = False
-        return deadline_s
-
     def cpu_ns(self) -> int:
         """The processor time that all threads of the worker have had."""
         return stopping.processor_ns(self.pid)
@@ -262,14 +233,14 @@ class Child:
         self._is_stopped = True
         # At once, because the supervisor takes a tenth of a millisecond to stop all of them.
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGSTOP)
+            self._signal(signal.SIGSTOP)
         protocol.send_request(self._supervisor, "stop")
         self._clock.note_grace()
         answer = self._hear_supervisor()
         if not answer["stopped"]:
             raise protocol.Late
         self._clock.note_rest()
-        return answer["others"]
+        return int(answer["others"])
 
     def clear(self) -> None:
         """Kill every process of the child but its worker."""
@@ -280,7 +251,71 @@ class Child:
         if self._is_stopped:
             self._is_stopped = False
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
+                self._signal(signal.SIGCONT)
+
+    def ended(self) -> ChildEnded:
+        """The way in which it ended."""
+        try:
+            answer = self._ask_supervisor("ended")
+        except (protocol.Closed, protocol.Late):
+            return ChildEnded(None, "")
+        why = next((code for code in ReasonCode if code == answer["why"]), None)
+        return ChildEnded(answer["code"], answer["log"], why)
+
+    def kill(self) -> None:
+        """Kill its worker; a thread that waits for its answer learns that it has gone."""
+        if self._is_closed:
+            return  # the number of its descriptor may be another's by now
+        with contextlib.suppress(OSError):
+            self._signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill it with all of its processes."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with contextlib.suppress(ProcessLookupError):
+            self._signal(signal.SIGKILL)
+        os.close(self._pidfd)
+        for sock in (self._supervisor, self.completion, self.worker):
+            sock.close()
+
+    def _signal(self, number: int) -> None:
+        signal.pidfd_send_signal(self._pidfd, number)
+
+    def _take_samples(self, samples: SampleTimes) -> int:
+        """Stop the child for samples while the call still runs; the nanoseconds that it stood."""
+        stood_ns = 0
+        for after_s in samples.after_s:
+            if select.select([self.completion], [], [], after_s)[0]:
+                break
+            start_ns = time.perf_counter_ns()
+            with self._standing_still():
+                samples.sample(self.pid)
+            stood_ns += time.perf_counter_ns() - start_ns
+        return stood_ns
+
+    @contextlib.contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        """Stop all of its processes in the middle of their work; then they go on."""
+        self._is_stopped = False
+        self.stop()
+        yield
+        self._ask_supervisor("go_on")
+        self._is_stopped = False
+
+    def _deadline(self, timeout_s: float, hang_s: float | None = None) -> Deadline:
+        return Deadline(timeout_s) if hang_s is None else BuildDeadline(self.pid, timeout_s, hang_s)
+
+    def _await(self, sock: socket.socket, deadline: Deadline) -> None:
+        """Wait for an answer on ``sock``. A child that shares the device stands still whenever
+        somebody else measures; that puts the deadline off."""
+        poll_s = MESSAGE_S if self.hold is None else POLL_S
+        while not select.select([sock], [], [], min(poll_s, deadline.left_s()))[0]:
+            deadline.check()
+            if self.hold is not None and self.hold.is_wanted():
+                with self._standing_still():
+                    deadline.put_off(self.hold.step_aside(self.pid))
 
     def _ask_supervisor(self, what: str) -> Any:
         protocol.send_request(self._supervisor, what)
@@ -289,33 +324,6 @@ class Child:
     def _hear_supervisor(self) -> Any:
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         return protocol.parse_reply(protocol.receive_frame(self._supervisor, deadline_s=deadline_s))
-
-    def ended(self) -> ChildEnded:
-        """How it ended."""
-        try:
-            answer = self._ask_supervisor("ended")
-        except (protocol.Closed, protocol.Late):
-            return ChildEnded(None, "")
-        why = answer["why"] and ReasonCode(answer["why"])
-        return ChildEnded(answer["code"], answer["log"], why)
-
-    def kill(self) -> None:
-        """Kill its worker; a thread that waits for its answer learns that it has gone."""
-        if self._is_closed:
-            return  # the number of its descriptor may be another's by now
-        with contextlib.suppress(ProcessLookupError, OSError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Kill it with all of its processes."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        os.close(self._pidfd)
-        for sock in (self._supervisor, self.completion, self.worker):
-            sock.close()
 
 
 def _is_error(body: bytes) -> bool:

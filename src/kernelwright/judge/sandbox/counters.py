@@ -54,15 +54,14 @@ def measure(program: Program, arguments: list[Any]) -> dict[str, dict[str, float
     with tempfile.TemporaryDirectory() as folder:
         given = map_tensors(lambda tensor: tensor.detach().cpu(), arguments)
         torch.save((program, given), Path(folder, CALL))
-        options = ["--csv", "--profile-from-start", "off", "--launch-count", str(N_LAUNCHES)]
-        options += ["--metrics", ",".join(METRICS)]
-        watched = [sys.executable, "-m", "kernelwright.judge.sandbox.counters", folder]
+        command = [ncu, "--csv", "--profile-from-start", "off", "--launch-count", str(N_LAUNCHES)]
+        command += ["--metrics", ",".join(METRICS)]
+        command += [sys.executable, "-m", "kernelwright.judge.sandbox.counters", folder]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         try:
             done = subprocess.run(
-                [ncu, *options, *watched],
-                env=environment, capture_output=True, text=True, timeout=LIMIT_S,
-            )  # fmt: skip
+                command, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+            )
         except subprocess.TimeoutExpired:
             return {}
     return read(done.stdout)

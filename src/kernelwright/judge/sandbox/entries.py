@@ -22,7 +22,7 @@ def fresh_containers(arguments: Any) -> Any:
 
 
 def has_containers(arguments: list[Any]) -> bool:
-    """Whether any argument is a list, tuple or dictionary."""
+    """True if any argument is a list, tuple or dictionary."""
     return any(isinstance(value, (list, tuple, dict)) for value in arguments)
 
 

@@ -25,15 +25,14 @@ def counting_flops() -> Iterator[FlopCounterMode]:
     1.2 s on a Zen 5 core. Where nothing has imported the compiler, there is nothing to hide from.
     If this version of torch names its internals otherwise, the import is left to happen.
     """
-    dispatch = getattr(flop_counter, "_FlopCounterMode", FlopCounterMode).__torch_dispatch__
-    own = getattr(dispatch, "__wrapped__", None)
+    mode: Any = getattr(flop_counter, "_FlopCounterMode", FlopCounterMode)
+    own = getattr(mode.__torch_dispatch__, "__wrapped__", None)
     is_alone = own is not None and "torch._dynamo" not in sys.modules and KEPT not in own.__dict__
     if is_alone:
         own.__dict__[KEPT] = own
     try:
         counter = FlopCounterMode(display=False)
-        if hasattr(counter, "mod_tracker"):
-            counter.mod_tracker = _Untracked()
+        counter.__dict__["mod_tracker"] = _Untracked()
         counter.flop_registry = _Registry(counter.flop_registry)
         with counter:
             yield counter

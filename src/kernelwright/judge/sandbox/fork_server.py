@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -26,12 +25,11 @@ import psutil
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge.sandbox import isolation, protocol
 from kernelwright.judge.sandbox.child import Child
+from kernelwright.judge.sandbox.isolation import NO_OPTIONS, ChildOptions
 from kernelwright.judge.sandbox.scratch import Scratch
 
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
 FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
-MEMORY_SHARE = 0.6
-"""The share of the machine's free memory that one child may take."""
 WARM = "--warm"
 READ_AT_IMPORT = {"TRITON_INTERPRET"}
 """Variables that libraries read when they are imported. A shared fork server has imported them."""
@@ -56,6 +54,11 @@ def start_program(
         cwd="/",
         start_new_session=True,
     )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with process:  # which closes its pipe and waits
+        process.kill()
 
 
 class SharedForkServer:
@@ -111,25 +114,7 @@ class SharedForkServerProcess:
 
     def __exit__(self, *error: object) -> None:
         self._server.close()
-        self._process.kill()
-        self._process.wait()
-        self._process.stderr.close()
-
-
-@dataclass(frozen=True)
-class ChildOptions:
-    """The differences between children of one fork server."""
-
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables besides the fork server's own."""
-    cache: Path | None = None
-    """A folder to use as scratch and to keep. A child that has one is trusted."""
-    refuse: frozenset[str] = frozenset()
-    """Namespaces to do without, named by the guarantee that each gives."""
-    memory_share: float = MEMORY_SHARE
-    cores: tuple[int, ...] = ()
-    """The cores that it is confined to when it first stands still; empty: all."""
-    on_gpu: bool = False
+        _end(self._process)
 
 
 class ForkServer:
@@ -140,17 +125,13 @@ class ForkServer:
     """
 
     def __init__(
-        self,
-        extra: Mapping[str, str],
-        *,
-        threads: int,
-        shared: SharedForkServer | None = None,
+        self, extra: Mapping[str, str], *, threads: int, shared: SharedForkServer | None = None
     ) -> None:
         self.scratch = Scratch()
         self._counter = itertools.count()
         self.control, theirs = socket.socketpair()
         environment = isolation.child_environment(extra, scratch=isolation.SCRATCH, threads=threads)
-        self.process = None
+        self.process: subprocess.Popen[bytes] | None = None
         with theirs:
             if shared is None or not shared.serve(environment, theirs):
                 self.process = start_program(environment, theirs)
@@ -181,7 +162,7 @@ class ForkServer:
             ) from error
         self.pid = protocol.parse_reply(ready)["ready"]
 
-    def fork(self, options: ChildOptions = ChildOptions()) -> Child:
+    def fork(self, options: ChildOptions = NO_OPTIONS) -> Child:
         """A new isolated child.
 
         Raises:
@@ -215,31 +196,23 @@ class ForkServer:
         """End it and all of its children, and remove their scratch folders."""
         self.control.close()  # it ends then; its children die with it, and theirs with them
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process.stderr.close()
+            _end(self.process)
         with self._lock:  # a thread that forks just now would put another folder into it
             self.scratch.close()
 
 
-def _plan(options: ChildOptions, scratch: str) -> isolation.Plan:
+def _plan(options: ChildOptions, folder: str) -> isolation.Plan:
     # A child that has a cache is trusted and stays this user, who owns what it keeps there. The
     # settings of several judges together have more threads than a candidate should.
-    cache = options.cache
-    uid = os.geteuid() if cache else FIRST_UID + secrets.randbelow(100_000_000)
-    if cache is None and isolation.can_become(uid):
-        os.chown(scratch, uid, uid)
+    is_trusted = options.cache is not None
+    uid = os.geteuid() if is_trusted else FIRST_UID + secrets.randbelow(100_000_000)
+    if not is_trusted and isolation.can_become(uid):
+        os.chown(folder, uid, uid)
     return isolation.Plan(
-        scratch=scratch,
-        uid=uid,
-        limits=isolation.Limits(
-            memory_bytes=int(psutil.virtual_memory().available * options.memory_share),
-            n_processes=None if cache else isolation.most_processes(uid),
-        ),
+        folder,
+        uid,
+        int(psutil.virtual_memory().available * options.memory_share),
+        n_processes=None if is_trusted else isolation.most_processes(uid),
         visible=isolation.visible_folders(),
-        variables=dict(options.variables),
-        cache=None if cache is None else str(cache),
-        cores=options.cores,
-        refuse=options.refuse,
-        on_gpu=options.on_gpu,
+        options=options,
     )

@@ -58,7 +58,7 @@ def serve(control: socket.socket) -> None:
                 # Nobody reads that pipe once the first server is ready: a full one would block.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 serve(socket.socket(fileno=fds[0]))
-            os.environ.update(request.variables)
+            os.environ.update(request.options.variables)
             supervisor.enter_sandbox(request, *fds)
         for fd in fds:
             os.close(fd)
@@ -72,7 +72,7 @@ def _import_compilers() -> None:
 
 
 def _has_touched_a_gpu() -> bool:
-    """Whether this process has opened a GPU's driver, which does not survive a fork."""
+    """True if this process has opened a GPU's driver, which does not survive a fork."""
     opened = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
     targets = (os.readlink(path) for path in opened if os.path.islink(path))
     return any(target.startswith(("/dev/nvidia", "/dev/kfd")) for target in targets)

@@ -19,10 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.places import holds_installed_packages
+from kernelwright.core.places import SITES, holds_installed_packages, installed_by_name
 from kernelwright.judge.sandbox import kernel_calls as kernel
 from kernelwright.judge.sandbox import landlock, seccomp
 
+MEMORY_SHARE = 0.6
+"""The share of the machine's free memory that one child may take."""
+SCRATCH_BYTES = FILE_BYTES = 2 << 30  # a C++ extension with torch's headers builds in 100 MB
+N_FILES = 1024
+"""Open files: data that waits in a socket, up to 0.2 MB in each, is no process's memory."""
 SCRATCH = "/tmp"
 """The path of the scratch folder as the candidate sees it, when the file system is isolated."""
 IN_MEMORY = (SCRATCH, "/dev/shm")
@@ -38,10 +43,7 @@ KEPT_VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),  # a GPU's number is one of this order
 )
 """The only variables of the user's environment that a child sees, besides PATH."""
-STEADY_ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
+STEADY_ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 """glibc's malloc adapts to a process's history (mallopt(3)): whether a 2 MB output costs 512 page
 faults is then chance. It settles on these values in the end; the library's processes and candidates
 get them from the start."""
@@ -77,48 +79,59 @@ def require_linux() -> None:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The resources that a child may use."""
+class ChildOptions:
+    """The differences between children of one fork server."""
 
-    memory_bytes: int
-    scratch_bytes: int = 2 << 30  # a C++ extension with torch's headers builds in 100 MB
-    n_processes: int | None = None
-    """Its user's processes and threads; None: no limit."""
-    file_bytes: int = 2 << 30
-    n_files: int = 1024
-    """Open files: data that waits in a socket, up to 0.2 MB in each, is no process's memory."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables besides the fork server's own."""
+    cache: Path | None = None
+    """A folder to use as scratch and to keep. A child that has one is trusted."""
+    refuse: frozenset[str] = frozenset()
+    """Namespaces to do without, named by the guarantee that each gives; other means take over."""
+    memory_share: float = MEMORY_SHARE
+    cores: tuple[int, ...] = ()
+    """The cores that it is confined to when it first stands still; empty: all."""
+    on_gpu: bool = False
+    """True if it uses a GPU: its profiler's programs talk to each other over the network, by
+    sockets whose memory nobody counts, and its driver names threads by writing below ``/proc``."""
+
+
+NO_OPTIONS = ChildOptions()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How one child is to be isolated; made by the parent."""
+    """The isolation of one child, planned by the parent."""
 
-    scratch: str
+    folder: str
     """An empty folder on the host: the mount point of the new root, or the scratch itself."""
     uid: int
     """The user to become, when started by root."""
-    limits: Limits
+    memory_bytes: int
+    n_processes: int | None = None
+    """Its user's processes and threads at most; None: no limit."""
     visible: tuple[str, ...] = ()
     """Folders besides the system's that the child may read."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables besides those that it was forked with."""
-    cache: str | None = None
-    """A folder of the host to use as scratch, writable and kept; for trusted children only."""
-    cores: tuple[int, ...] = ()
-    """The cores that it stays on once it has been built; empty: all."""
-    refuse: frozenset[str] = field(default_factory=frozenset)
-    """Namespaces to do without, named by the guarantee that each gives; other means take over."""
-    on_gpu: bool = False
-    """Whether it uses a GPU: its profiler's programs talk to each other over the network, by
-    sockets whose memory nobody counts, and its driver names threads by writing below ``/proc``."""
+    options: ChildOptions = NO_OPTIONS
+
+    @property
+    def is_trusted(self) -> bool:
+        """True for the library's own processes, which keep what they compile."""
+        return self.options.cache is not None
+
+    @property
+    def scratch(self) -> str:
+        """The folder on the host that it may write to."""
+        return str(self.options.cache or self.folder)
 
 
 def visible_folders() -> tuple[str, ...]:
     """Folders that Python and its packages need besides the system's; outermost ones only."""
     package = Path(__file__).resolve().parents[3]
     entries = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
-    entries += [e for e in sys.path if e.endswith(("site-packages", "dist-packages"))]
+    entries += [e for e in sys.path if e.endswith(SITES)]
     entries += [e for e in sys.path if e and holds_installed_packages(e)]
+    entries += installed_by_name()
     if site.ENABLE_USER_SITE:
         entries.append(site.getusersitepackages())
     entries += [e for e in sys.path if e and (Path(e) / "torch" / "__init__.py").exists()]
@@ -166,13 +179,12 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
     Raises:
         OSError: refused.
     """
-    limits = plan.limits
-    if "filesystem" in granted and not plan.on_gpu:
+    if "filesystem" in granted and not plan.options.on_gpu:
         kernel.make_read_only("/proc")
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
-    _limit(resource.RLIMIT_NOFILE, limits.n_files)
-    _limit(resource.RLIMIT_DATA, limits.memory_bytes)
+    _limit(resource.RLIMIT_FSIZE, FILE_BYTES)
+    _limit(resource.RLIMIT_NOFILE, N_FILES)
+    _limit(resource.RLIMIT_DATA, plan.memory_bytes)
     kernel.forswear_capabilities()
     is_reachable = "filesystem" in granted or all(map(_is_open_to_all, plan.visible))
     if can_become(plan.uid) and not in_user_namespace:
@@ -181,10 +193,10 @@ def give_up_rights(plan: Plan, granted: set[str], *, in_user_namespace: bool) ->
             os.setresgid(plan.uid, plan.uid, plan.uid)
             os.setresuid(plan.uid, plan.uid, plan.uid)
         else:
-            os.chown(plan.scratch, 0, 0)
-    if limits.n_processes is not None:
+            os.chown(plan.folder, 0, 0)
+    if plan.n_processes is not None:
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NPROC, (limits.n_processes, limits.n_processes))
+            resource.setrlimit(resource.RLIMIT_NPROC, (plan.n_processes, plan.n_processes))
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     # Reading its memory afterwards needs a dumpable process; changing the user had cleared it.
@@ -221,7 +233,7 @@ def most_processes(uid: int) -> int:
 
 
 def can_become(uid: int) -> bool:
-    """Whether this process may become that other user, give it a folder and signal it.
+    """True if this process may become that other user, give it a folder and signal it.
 
     Only root may, and only where the number is a user's. The root of a rootless container is one
     user outside, and most numbers mean nobody there. The root of another container may have no
@@ -238,12 +250,12 @@ def can_become(uid: int) -> bool:
 
 
 def reads_all(uid: int) -> bool:
-    """Whether this process may read the memory of a child that becomes that user."""
+    """True if this process may read the memory of a child that becomes that user."""
     return bool(kernel.capabilities() & kernel.SYS_PTRACE) or not can_become(uid)
 
 
 def _is_open_to_all(folder: str) -> bool:
-    """Whether every user can reach a folder: Python itself may lie in root's home."""
+    """True if every user can reach a folder: Python itself may lie in root's home."""
     parts = [Path(folder), *Path(folder).parents]
     return all(part.stat().st_mode & stat.S_IXOTH for part in parts)
 
@@ -252,13 +264,11 @@ def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
     """Use Landlock for the guarantees that namespaces did not give; the guarantees gained."""
     missing = {"filesystem", "processes"} - granted
     read = [*SYSTEM, *plan.visible, *(f"/etc/{name}" for name in ETC), "/sys", "/proc"]
-    write = [plan.cache or plan.scratch, *map(str, Path("/dev").glob("nvidia*"))]
+    write = [plan.scratch, *map(str, Path("/dev").glob("nvidia*"))]
     write += [f"/dev/{name}" for name in DEVICES]
     can_set_the_kernel = os.access("/proc/sys/kernel/core_pattern", os.W_OK)
-    if plan.on_gpu and (plan.cache is not None or not can_set_the_kernel):
-        write.append(
-            "/proc"
-        )  # otherwise CUDA does not start (error 304); a child with a cache is trusted
+    if plan.options.on_gpu and (plan.is_trusted or not can_set_the_kernel):
+        write.append("/proc")  # otherwise CUDA does not start (error 304)
     try:
         return landlock.restrict(
             readable=read if "filesystem" in missing else None,
@@ -272,16 +282,16 @@ def _restrict_files(plan: Plan, granted: set[str]) -> set[str]:
 def _filter_calls(plan: Plan, granted: set[str]) -> set[str]:
     """Install the filter on system calls; it stands in for the network namespace, too."""
     lacks_network = "network" not in granted
-    only_local = lacks_network or not plan.on_gpu
+    only_local = lacks_network or not plan.options.on_gpu
     # The user's own files and servers are in sight, and it may be that user.
-    is_beside = "filesystem" not in granted and plan.cache is None
+    is_beside = "filesystem" not in granted and not plan.is_trusted
     try:
         seccomp.install(
             only_local_sockets=only_local,
-            keeps_cores=bool(plan.cores),
+            keeps_cores=bool(plan.options.cores),
             keeps_rights=is_beside,
-            keeps_to_itself=is_beside and not plan.on_gpu,
-            slows_nobody=plan.cache is None and os.geteuid() != plan.uid,  # it is their user
+            keeps_to_itself=is_beside and not plan.options.on_gpu,
+            slows_nobody=not plan.is_trusted and os.geteuid() != plan.uid,  # it is their user
         )
     except OSError:
         return set()

@@ -1,4 +1,5 @@
-"""System calls that Python 3.11 does not wrap, each as one function. Linux only."""
+"""System calls that Python 3.11 does not wrap, each as one function that raises OSError if the
+kernel refuses. Linux only."""
 
 from __future__ import annotations
 
@@ -37,86 +38,46 @@ LAST_CAPABILITY = 40
 CHOWN, KILL, SETGID, SETUID, SYS_PTRACE = (1 << number for number in (0, 5, 6, 7, 19))
 
 
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
 def unshare(*names: str) -> None:
-    """Enter new namespaces; 'pid' takes effect for the next child.
-
-    Raises:
-        OSError: refused.
-    """
-    flags = 0
-    for name in names:
-        flags |= NEW_NAMESPACE[name]
-    _check(_libc.unshare(flags), "unshare " + " ".join(names))
+    """Enter new namespaces; 'pid' takes effect for the next child."""
+    _check(_libc.unshare(sum(NEW_NAMESPACE[name] for name in names)), f"unshare {names}")
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
-    """mount(2).
-
-    Raises:
-        OSError: refused.
-    """
-    encode = lambda text: None if text is None else text.encode()  # noqa: E731
-    result = _libc.mount(
-        encode(source), encode(target), encode(kind), ctypes.c_ulong(flags), encode(data)
-    )
+    """mount(2)."""
+    names = [None if name is None else name.encode() for name in (source, target, kind)]
+    result = _libc.mount(*names, ctypes.c_ulong(flags), data.encode())
     _check(result, f"mount {source} on {target}")
 
 
 def make_read_only(target: str) -> None:
-    """Make a mount and all below it read-only and without set-user-id programs.
-
-    Raises:
-        OSError: refused (a kernel before 5.12 has no mount_setattr).
-    """
+    """Make a mount and all below it read-only and without set-user-id programs; a kernel before
+    5.12 refuses."""
     attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, 0, 0, 0)
-    result = _libc.syscall(
-        SYS_MOUNT_SETATTR, AT_FDCWD, target.encode(), AT_RECURSIVE, attributes, len(attributes)
-    )
-    _check(result, f"mount_setattr {target}")
+    path = target.encode()
+    syscall(SYS_MOUNT_SETATTR, AT_FDCWD, path, AT_RECURSIVE, attributes, len(attributes))
 
 
 def pivot_root(new_root: str) -> None:
-    """Make ``new_root`` the root and drop the old one.
-
-    Raises:
-        OSError: refused.
-    """
+    """Make ``new_root`` the root and drop the old one."""
     os.chdir(new_root)
-    _check(_libc.syscall(SYS_PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
+    syscall(SYS_PIVOT_ROOT[os.uname().machine], b".", b".")
     _check(_libc.umount2(b".", MNT_DETACH), "umount of the old root")
     os.chdir("/")
 
 
 def syscall(number: int, *arguments: int | bytes | None) -> int:
-    """syscall(2).
-
-    Raises:
-        OSError: refused.
-    """
+    """syscall(2)."""
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     result = int(_libc.syscall(ctypes.c_long(number), *words))
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"system call {number}: {os.strerror(code)}")
+    _check(min(result, 0), f"system call {number}")
     return result
 
 
 def prctl(option: int, argument: int, second: int = 0) -> None:
-    """prctl(2).
-
-    Raises:
-        OSError: refused.
-    """
-    zero = ctypes.c_ulong(0)
-    words = (ctypes.c_ulong(argument), ctypes.c_ulong(second), zero, zero)
-    result = _libc.prctl(ctypes.c_int(option), *words)
-    _check(result, f"prctl {option}")
+    """prctl(2)."""
+    words = [ctypes.c_ulong(word) for word in (argument, second, 0, 0)]
+    _check(_libc.prctl(ctypes.c_int(option), *words), f"prctl {option}")
 
 
 def capabilities() -> int:
@@ -132,21 +93,13 @@ def forswear_capabilities() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, for this process and what it executes.
-
-    Raises:
-        OSError: refused.
-    """
+    """Give up every capability, for this process and what it executes."""
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, struct.pack("6I", *[0] * 6)), "capset")
 
 
 def leave_keyrings() -> None:
-    """Join a fresh session keyring, so that the user's keys are out of reach.
-
-    Raises:
-        OSError: this kernel has no keyrings.
-    """
+    """Join a fresh session keyring, so that the user's keys are out of reach."""
     syscall(SYS_KEYCTL[os.uname().machine], KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
@@ -166,17 +119,17 @@ _libc.process_vm_readv.argtypes = (
 
 
 def read_process(pid: int, address: int, into: int, n_bytes: int) -> None:
-    """Copy ``n_bytes`` at ``address`` of another process to ``into`` of this one.
-
-    Raises:
-        OSError: the process is gone, the memory is not mapped there, or reading is refused.
-    """
+    """Copy ``n_bytes`` at ``address`` of another process to ``into`` of this one."""
     done = 0
     while done < n_bytes:
         local = _Span(into + done, n_bytes - done)
         remote = _Span(address + done, n_bytes - done)
         got = _libc.process_vm_readv(pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
-        if got <= 0:
-            number = ctypes.get_errno()
-            raise OSError(number, f"process_vm_readv: {os.strerror(number)}")
+        _check(0 if got > 0 else -1, "process_vm_readv")
         done += got
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -40,9 +40,7 @@ def restrict(
         OSError: the kernel refuses.
     """
     known = version()
-    if known == 0:
-        return set()
-    rights = max(mask for since, mask in RIGHTS_OF_VERSION.items() if since <= known)
+    rights = max((mask for since, mask in RIGHTS_OF_VERSION.items() if since <= known), default=0)
     handled = 0 if readable is None else rights
     scopes = (SCOPE_SOCKETS | SCOPE_SIGNALS) if scope_signals and known >= SCOPES_SINCE else 0
     if not handled and not scopes:

@@ -34,7 +34,8 @@ class Slot:
 
 def torch_dtype(name: str) -> torch.dtype:
     """The dtype that 'float32' and the like name."""
-    return getattr(torch, name)
+    found: torch.dtype = getattr(torch, name)
+    return found
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -43,14 +44,14 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How many elements lie between a tensor's first element and the end of its last."""
+    """The number of elements between a tensor's first element and the end of its last."""
     if 0 in shape:
         return 0
     return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
 
 
 def is_folded(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether elements may share memory: an expanded tensor, or windows of a signal."""
+    """True if elements may share memory: an expanded tensor, or windows of a signal."""
     if 0 in shape:
         return False
     reach = 0
@@ -62,7 +63,7 @@ def is_folded(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def is_expanded(x: torch.Tensor) -> bool:
-    """Whether a dense tensor repeats elements by strides of zero."""
+    """True if a dense tensor repeats elements by strides of zero."""
     if x.layout is not torch.strided or x.numel() == 0:
         return False
     return any(stride == 0 and n > 1 for n, stride in zip(x.shape, x.stride(), strict=True))
@@ -111,7 +112,7 @@ def those(tensors: list[torch.Tensor], is_one: list[bool]) -> list[torch.Tensor]
 
 
 def same_shapes(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    """Whether results have the same shapes as far as both lists go."""
+    """True if results have the same shapes as far as both lists go."""
     return all(a.shape == b.shape for a, b in zip(one, other, strict=False))
 
 

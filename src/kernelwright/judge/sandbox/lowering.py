@@ -14,25 +14,26 @@ def lower(run: Any, precision: str, is_held: bool) -> Any:
     those of the whole module. The text of this function stands in library files too: it needs
     nothing but torch.
     """
-    if precision == "tf32":
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-        torch.set_float32_matmul_precision("high")
+    if precision in ("tf32", "fp32"):
+        is_allowed = precision == "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = is_allowed
+        torch.set_float32_matmul_precision("high" if is_allowed else "highest")
         return run
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[precision]
     if is_held:
         run = run.to(dtype)
 
     def change(value: Any, old: torch.dtype, new: torch.dtype) -> Any:
-        if isinstance(value, (list, tuple)):
-            return type(value)([change(item, old, new) for item in value])
-        is_old = isinstance(value, torch.Tensor) and value.dtype is old
-        return value.to(new) if is_old else value
+        return torch.utils._pytree.tree_map_only(
+            torch.Tensor, lambda tensor: tensor.to(new) if tensor.dtype is old else tensor, value
+        )
 
     def forward(*given: Any) -> Any:
         if is_held:
             result = run(*change(given, torch.float32, dtype))
         else:
-            kind = next(value.device.type for value in given if isinstance(value, torch.Tensor))
+            parts = torch.utils._pytree.tree_leaves(given)
+            kind = next(part.device.type for part in parts if isinstance(part, torch.Tensor))
             with torch.autocast(kind, dtype=dtype):
                 result = run(*given)
         return change(result, dtype, torch.float32)

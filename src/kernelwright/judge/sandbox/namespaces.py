@@ -26,7 +26,7 @@ SETS_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Parts of ``/proc`` that root may write to without any capability; they set the whole machine."""
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 _can_build: dict[frozenset[str], bool] = {}
-"""Whether a root file system can be built here, for each set of namespaces to do without."""
+"""True if a root file system can be built here, for each set of namespaces to do without."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,18 @@ def attainable(plan: isolation.Plan) -> isolation.Plan:
     container all mounts, and the kernel denies a new /proc where parts of the old one are hidden;
     in a new process namespace the old one is of no use. This is tried once in each process.
     """
-    if "filesystem" not in plan.refuse:
-        if plan.refuse not in _can_build:
-            _can_build[plan.refuse] = _try_to_build(plan)
-        if _can_build[plan.refuse]:
+    refuse = plan.options.refuse
+    if "filesystem" not in refuse:
+        if refuse not in _can_build:
+            _can_build[refuse] = _try_to_build(plan)
+        if _can_build[refuse]:
             return plan
-    return replace(plan, refuse=plan.refuse | {"processes", "filesystem"})
+    refuse |= {"processes", "filesystem"}
+    return replace(plan, options=replace(plan.options, refuse=refuse))
 
 
 def _try_to_build(plan: isolation.Plan) -> bool:
-    """Whether a process can enter these namespaces and build a root there; tried in a fork."""
+    """True if a process can enter these namespaces and build a root there; tried in a fork."""
     done, tell = os.pipe()
     if os.fork() == 0:
         try:
@@ -75,7 +77,7 @@ def enter_namespaces(plan: isolation.Plan) -> Entered:
     Its next child is the first process of a new process namespace, if 'processes' was granted.
     """
     wanted = {"processes": ("pid", "ipc"), "network": ("net",), "filesystem": ("mount",)}
-    granted = {name for name in wanted if name not in plan.refuse}
+    granted = {name for name in wanted if name not in plan.options.refuse}
     names = [n for g in granted for n in wanted[g]]
     is_root = os.geteuid() == 0
     for route in ((), ("user",)) if is_root else (("user",),):
@@ -84,7 +86,7 @@ def enter_namespaces(plan: isolation.Plan) -> Entered:
             kernel.unshare(*route, *names)
         except OSError:
             continue
-        if "network" in granted and plan.on_gpu:
+        if "network" in granted and plan.options.on_gpu:
             with contextlib.suppress(OSError):
                 bring_up_loopback()
         if route:
@@ -102,19 +104,18 @@ def build_root(plan: isolation.Plan) -> None:
         OSError: this machine does not allow it.
     """
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", plan.scratch, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    kernel.mount("tmpfs", plan.folder, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
     # Paths are relative to it from here on: a judge that ends removes the folder, and its mounts go
     # with it. By an absolute path the folder would be made anew, outside.
-    os.chdir(plan.scratch)
+    os.chdir(plan.folder)
     # First what is writable: Python itself may lie under the scratch, in /tmp.
-    size = plan.limits.scratch_bytes
     for folder in isolation.IN_MEMORY:
         os.makedirs(f".{folder}")
         flags = kernel.MS_NOSUID | kernel.MS_NODEV
-        most = f"size={size},nr_inodes={isolation.N_SCRATCH_FILES}"
+        most = f"size={isolation.SCRATCH_BYTES},nr_inodes={isolation.N_SCRATCH_FILES}"
         kernel.mount("tmpfs", f".{folder}", "tmpfs", flags, f"{most},mode=1777")
-    if plan.cache is not None:
-        kernel.mount(plan.cache, f".{isolation.SCRATCH}", None, kernel.MS_BIND)
+    if plan.is_trusted:
+        kernel.mount(plan.scratch, f".{isolation.SCRATCH}", None, kernel.MS_BIND)
     for folder in (*isolation.SYSTEM, *plan.visible):
         _show(folder)
     os.makedirs("./etc")

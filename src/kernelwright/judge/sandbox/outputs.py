@@ -14,7 +14,7 @@ from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.layout import bytes_of, dtype_name, is_folded, span
 from kernelwright.judge.sandbox.overlaps import Extent, overlapping
 from kernelwright.judge.sandbox.process_memory import is_repeated, mapped, may_write
-from kernelwright.loaders.plain import MAX_DEPTH, enclosed, nesting
+from kernelwright.loaders.plain import CONSTANTS, MAX_DEPTH, enclosed, enclosed_by_name, nesting
 
 MAX_SPREAD = 8
 """An output may be a view that spans at most this many times its own size, or as much memory as the
@@ -46,14 +46,14 @@ class ResultForm:
     like: list[torch.Tensor]
     """Outputs of the expected shapes and dtypes, without memory."""
     nesting: str = ""
-    """How the result is nested; empty: in any way."""
+    """The nesting of the result; empty: any."""
     n_entries: int = 0
-    """How many of the outputs, the last ones, are put into lists or dictionaries among the
+    """The number of outputs, the last ones, that are put into lists or dictionaries among the
     arguments."""
     changed: tuple[bool, ...] = ()
     """Which arguments the reference writes to: their contents follow the outputs."""
     keeps_arguments: bool = False
-    """Whether arguments may be part of the results, so that they must outlive a call."""
+    """True if arguments may be part of the results, so that they must outlive a call."""
 
 
 def check_claims(reply: Any, form: ResultForm, device: str, *, room_bytes: int = 0) -> list[Claim]:
@@ -101,7 +101,7 @@ def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]
 
 def refuse_overlapping(
     claims: list[Claim], like: list[torch.Tensor], known: Collection[tuple[int, int]]
-) -> list[str]:
+) -> list[Warned]:
     """Refuse outputs of one call that overlap in memory, except for the pairs that are ``known`` to
     overlap in the reference's.
 
@@ -129,7 +129,7 @@ def refuse_overlapping(
 def overlap(
     claims: list[Claim], others: list[Claim], like: list[torch.Tensor], *, but_for: list[bool]
 ) -> bool:
-    """Whether outputs of two calls overlap in memory; outputs marked in ``but_for`` do not
+    """True if outputs of two calls overlap in memory; outputs marked in ``but_for`` do not
     count."""
 
     def spans(call: list[Claim]) -> list[tuple[int, int]]:
@@ -156,8 +156,12 @@ def _leaves(reply: Any, depth: int = 0) -> tuple[list[Any], str]:
                 parts = [_leaves(item, depth + 1) for item in reply[kind]]
                 found = [leaf for leaves, _ in parts for leaf in leaves]
                 return found, enclosed(nested for _, nested in parts)
-        if reply == {"plain": None}:
-            return [], nesting(None)
+        if isinstance(reply.get("dict"), dict):
+            rows = [(name, *_leaves(item, depth + 1)) for name, item in reply["dict"].items()]
+            found = [leaf for _, leaves, _ in rows for leaf in leaves]
+            return found, enclosed_by_name((name, nested) for name, _, nested in rows)
+        if "plain" in reply and (reply["plain"] is None or type(reply["plain"]) in CONSTANTS):
+            return [], nesting(reply["plain"])
     return [reply], "tensor"
 
 

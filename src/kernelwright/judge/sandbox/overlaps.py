@@ -51,7 +51,7 @@ def overlapping(extents: Sequence[Extent]) -> set[tuple[int, int]]:
 
 @functools.lru_cache
 def _do_overlap(one: Extent, other: Extent, apart_bytes: int) -> bool:
-    """Whether two overlap that begin so far apart. Cached: outputs of all calls lie alike."""
+    """True if two overlap that begin so far apart. Cached: outputs of all calls lie alike."""
     word_bytes = math.gcd(one.item_bytes, other.item_bytes, apart_bytes)
     end_bytes = max(one.n_bytes, apart_bytes + other.n_bytes)
     is_taken = torch.zeros(end_bytes // word_bytes, dtype=torch.bool)

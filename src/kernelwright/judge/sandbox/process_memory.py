@@ -10,6 +10,7 @@ import ctypes
 import errno
 import itertools
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -48,26 +49,16 @@ def mapped(pid: int) -> Iterator[Mapped]:
     Raises:
         OSError: it is gone, or this machine does not show them.
     """
-    with open(f"/proc/{pid}/maps", "rb") as file:
-        lines = file.readlines()  # text ends lines at what a file's name may hold, too
-    for line in lines:
-        words = line[:-1].decode(errors="replace").split(maxsplit=5)
+    # Text ends lines at what a file's name may hold, too.
+    for line in Path(f"/proc/{pid}/maps").read_bytes().split(b"\n")[:-1]:
+        words = line.decode(errors="replace").split(maxsplit=5)
         addresses, rights, offset, device, number, *path = words
         start, end = (int(part, 16) for part in addresses.split("-"))
         yield Mapped(start, end, rights, int(offset, 16), (device, number), "".join(path))
 
 
-def mappings(pid: int, rights: str = "") -> list[tuple[int, int, str]]:
-    """The ranges that a process has these rights on ("x"): start, end, and the file's path, if any.
-
-    Raises:
-        OSError: as for ``mapped``.
-    """
-    return [(part.start, part.end, part.path) for part in mapped(pid) if rights in part.rights]
-
-
 def is_repeated(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether two addresses of a process within these spans are the same memory, by its ``mapped``
+    """True if two addresses of a process within these spans are the same memory, by its ``mapped``
     ranges.
 
     Memory that has two addresses belongs to a file, perhaps one without a name: proc(5).
@@ -84,7 +75,7 @@ def is_repeated(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bo
 
 
 def may_write(parts: Iterable[Mapped], spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether a process may read and write all of these spans, by its ``mapped`` ranges."""
+    """True if a process may read and write all of these spans, by its ``mapped`` ranges."""
     held = merged(spans)
     n_bytes = sum(end - start for start, end in held)
     for part in parts:
@@ -104,7 +95,7 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def may_read(pid: int) -> bool:
-    """Whether this machine lets the judge read the memory of a process of its own."""
+    """True if this machine lets the judge read the memory of a process of its own."""
     byte = ctypes.create_string_buffer(1)
     try:
         kernel.read_process(pid, 0, ctypes.addressof(byte), 1)

@@ -6,9 +6,12 @@ and files, although its other threads go on.
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
-import resource
 from pathlib import Path
+
+import psutil
 
 GONE = b"ZX"
 TRIES = 10
@@ -23,7 +26,7 @@ def living_thread(pid: int) -> int | None:
             threads = sorted(map(int, os.listdir(f"/proc/{pid}/task")))
         except OSError:
             return None
-        states = [_state(pid, thread) for thread in threads]
+        states = [_state(f"/proc/{pid}/task/{thread}") for thread in threads]
         for thread, state in zip(threads, states, strict=True):
             if state and state not in GONE:
                 return thread
@@ -33,63 +36,28 @@ def living_thread(pid: int) -> int | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the first thread of a process was stopped by a signal."""
-    return (_fields(f"/proc/{pid}/stat") or [b""])[0] == b"T"
+    """True if the first thread of a process was stopped by a signal."""
+    return _state(f"/proc/{pid}") == b"T"
 
 
 def is_still(pid: int) -> bool:
-    """Whether a process has been stopped by a signal, in all of its threads, or has ended."""
+    """True if a process has been stopped by a signal, in all of its threads, or has ended."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return True
-    states = [_state(pid, int(thread)) for thread in threads]
+    states = [_state(f"/proc/{pid}/task/{thread}") for thread in threads]
     return all(state in b"T" + GONE for state in states)  # b"", of an ended one, is in it
-
-
-def _state(pid: int, thread: int) -> bytes:
-    """The letter of a thread's state; empty if it has ended."""
-    return (_fields(f"/proc/{pid}/task/{thread}/stat") or [b""])[0]
-
-
-def _fields(path: str) -> list[bytes]:
-    """The fields of proc_stat(5) after the name in parentheses; none if there is no file."""
-    try:
-        return Path(path).read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return []
 
 
 def below(*pids: int) -> list[int]:
     """All descendants of these processes, dead ones included."""
-    parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            parent = parent_of(int(name))
-            if parent is not None:
-                parents[int(name)] = parent
+    parents = {int(name): parent_of(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     found: list[int] = []
     layer = set(pids)
-    while layer:
-        layer = {child for child, parent in parents.items() if parent in layer}
+    while layer := {child for child, parent in parents.items() if parent in layer}:
         found += layer
     return found
-
-
-def parent_of(pid: int) -> int | None:
-    """The parent of a process; None if there is no such process."""
-    fields = _fields(f"/proc/{pid}/stat")
-    return int(fields[1]) if fields else None
-
-
-def faulted_bytes(pid: int) -> int:
-    """The memory that a process has touched for the first time since it started.
-
-    Units:
-        Bytes, a page for every minor fault; 0 if there is no such process.
-    """
-    fields = _fields(f"/proc/{pid}/stat")
-    return int(fields[7]) * resource.getpagesize() if fields else 0
 
 
 def beside(pid: int) -> list[int]:
@@ -97,3 +65,39 @@ def beside(pid: int) -> list[int]:
     above = parent_of(pid)
     found = [] if above is None else below(above)
     return [other for other in found if other != pid and living_thread(other) is not None]
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent of a process; None if there is no such process."""
+    fields = _fields(f"/proc/{pid}")
+    return int(fields[1]) if fields else None
+
+
+def processor_s(*roots: int) -> float:
+    """The processor time of processes and all below them, in seconds, with that of ended children
+    whose end their parents waited for."""
+    spent_s = 0.0
+    for pid in {*roots, *below(*roots)}:
+        with contextlib.suppress(psutil.Error):
+            spent_s += sum(psutil.Process(pid).cpu_times()[:4])
+    return spent_s
+
+
+def faulted_bytes(pid: int) -> int:
+    """The memory that a process has touched for the first time since it started, a page for every
+    minor fault; 0 if there is no such process."""
+    fields = _fields(f"/proc/{pid}")
+    return int(fields[7]) * mmap.PAGESIZE if fields else 0
+
+
+def _state(at: str) -> bytes:
+    """The letter of a process's or thread's state; empty if it has ended."""
+    return (_fields(at) or [b""])[0]
+
+
+def _fields(at: str) -> list[bytes]:
+    """The fields of proc_stat(5) after the name in parentheses; none if it has ended."""
+    try:
+        return Path(at, "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []

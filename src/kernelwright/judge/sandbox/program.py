@@ -16,7 +16,7 @@ from kernelwright.judge.sandbox.entries import Path as EntryPath
 
 @dataclass(frozen=True)
 class LibrarySetup:
-    """How the reference is set up under a library setting. It is trusted; no candidate has one."""
+    """The set-up of the reference under a library setting. It is trusted; no candidate has one."""
 
     payload: bytes | None = None
     """Data that the task's text refers to as ``PAYLOAD``."""
@@ -26,7 +26,7 @@ class LibrarySetup:
     precision: str = ""
     """The reduced precision to run in; empty: its own."""
     is_held: bool = False
-    """Whether weights are kept in that precision."""
+    """True if weights are kept in that precision."""
     compile: Mapping[str, Any] | None = None
     """Arguments of ``torch.compile``; None runs it eagerly."""
     cuda_graph: bool = False
@@ -47,13 +47,13 @@ class Program:
     spare: tuple[str, ...] = ()
     """Weights that the module may do without."""
     may_expand: bool = False
-    """Whether results may be expanded views, as the reference's own are."""
+    """True if results may be expanded views, as the reference's own are."""
     entries: tuple[EntryPath, ...] = ()
     """The places among its arguments that it puts results into."""
 
     @property
     def fills_fresh_memory(self) -> bool:
-        """Whether fresh memory holds large numbers until the judge ends that: for candidates."""
+        """True if fresh memory holds large numbers until the judge ends that: for candidates."""
         return self.setup is None
 
 
@@ -67,6 +67,7 @@ def load_source(source: str, setup: LibrarySetup) -> dict[str, Any]:
     roots = (*setup.import_roots, *sys.path)
     sys.path[:] = [root for root in roots if root != os.getcwd()]
     spec = importlib.util.spec_from_file_location("candidate", path)
+    assert spec is not None and spec.loader is not None  # it is a Python file
     module = importlib.util.module_from_spec(spec)
     module.__dict__["PAYLOAD"] = setup.payload
     sys.modules["candidate"] = module

@@ -2,6 +2,10 @@
 
 Towards a child a frame may hold a pickle, because the parent is trusted. From a child it holds
 JSON and nothing else: whatever a candidate sends is parsed, never executed.
+
+All functions that receive raise Closed if the other side is gone, Late if it does not answer in
+time, and Garbled if the message does not belong to this protocol. Deadlines are times of
+``time.monotonic()``.
 """
 
 from __future__ import annotations
@@ -45,14 +49,8 @@ def framed(body: bytes) -> bytes:
 
 
 def send_frame(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> None:
-    """Send one frame, with file descriptors if given.
-
-    Raises:
-        Closed: nobody reads.
-    """
-    ancillary = []
-    if fds:
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+    """Send one frame, with file descriptors if given."""
+    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     data = memoryview(framed(body))
     try:
         sent = sock.sendmsg([data], ancillary)
@@ -62,88 +60,6 @@ def send_frame(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> N
         raise Closed from error
     except TimeoutError as error:
         raise Late from error
-
-
-def receive_frame(
-    sock: socket.socket, *, deadline_s: float | None = None, max_bytes: int = MAX_REPLY_BYTES
-) -> bytes:
-    """The next frame's body; ``deadline_s`` is a time of ``time.monotonic()``.
-
-    Raises:
-        Closed, Late: as their names say.
-        Garbled: the frame is longer than ``max_bytes``.
-    """
-    data = bytearray()
-    want = LENGTH.size
-    while len(data) < want:
-        data += _receive_some(sock, want - len(data), deadline_s, first=not data)
-        if len(data) == LENGTH.size and want == LENGTH.size:
-            (size,) = LENGTH.unpack(data)
-            if size > max_bytes:
-                raise Garbled(f"a message of {size} bytes")
-            want += size
-    return bytes(data[LENGTH.size :])
-
-
-def _receive_some(
-    sock: socket.socket, n_bytes: int, deadline_s: float | None, *, first: bool
-) -> bytes:
-    if deadline_s is not None:
-        left_s = deadline_s - time.monotonic()
-        if left_s <= 0 and not first:
-            raise Late
-        sock.settimeout(max(left_s, 1e-3))
-    return _received(sock, n_bytes)
-
-
-def _received(sock: socket.socket, n_bytes: int) -> bytes:
-    """At least one byte, and at most ``n_bytes``."""
-    try:
-        some = sock.recv(n_bytes)
-    except TimeoutError as error:
-        raise Late from error
-    except ConnectionResetError as error:
-        raise Closed from error
-    if not some:
-        raise Closed
-    return some
-
-
-def receive_request(sock: socket.socket) -> tuple[Any, list[int]]:
-    """The next request of the parent, with its file descriptors. Only for the child side.
-
-    Returns:
-        ``GO`` itself for a call; the unpickled object for everything else.
-    Raises:
-        Closed: the parent is gone, even if it left messages unread.
-    """
-    try:
-        head, fds, _, _ = socket.recv_fds(sock, LENGTH.size, 8)
-    except ConnectionResetError as error:
-        raise Closed from error
-    if not head:
-        raise Closed
-    while len(head) < LENGTH.size:
-        head += _receive_some(sock, LENGTH.size - len(head), None, first=False)
-    (size,) = LENGTH.unpack(head)
-    body = bytearray()
-    while len(body) < size:
-        body += _receive_some(sock, size - len(body), None, first=False)
-    return (bytes(body) if body[:1] == GO else pickle.loads(bytes(body))), list(fds)
-
-
-def expect_silence(sock: socket.socket) -> None:
-    """Check that a channel is empty before anything is asked on it.
-
-    Raises:
-        Closed: its other end is closed.
-        Garbled: a message lies on it.
-    """
-    if select.select([sock], [], [], 0)[0]:
-        with contextlib.suppress(ConnectionResetError):
-            if sock.recv(1, socket.MSG_PEEK):
-                raise Garbled("an answer that nobody asked for")
-        raise Closed
 
 
 def send_request(sock: socket.socket, request: Any, fds: tuple[int, ...] = ()) -> None:
@@ -156,30 +72,41 @@ def send_reply(sock: socket.socket, reply: Any) -> None:
     send_frame(sock, json.dumps(reply).encode())
 
 
-def parse_reply(body: bytes) -> Any:
-    """The JSON value in a child's frame.
+def receive_frame(sock: socket.socket, *, deadline_s: float) -> bytes:
+    """The body of the next frame."""
+    (size,) = LENGTH.unpack(_receive(sock, LENGTH.size, deadline_s))
+    if size > MAX_REPLY_BYTES:
+        raise Garbled(f"a message of {size} bytes")
+    return _receive(sock, size, deadline_s)
 
+
+def receive_request(sock: socket.socket) -> tuple[Any, list[int]]:
+    """The next request of the parent, with its file descriptors. Only for the child side.
+
+    Returns:
+        The frame's bytes for a call, which begin with ``GO``; the unpickled object otherwise.
     Raises:
-        Garbled: it is not JSON.
+        Closed: the parent is gone, even if it left messages unread.
     """
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise Garbled("a message that is not JSON") from error
+        head, fds, _, _ = socket.recv_fds(sock, LENGTH.size, 8)
+    except ConnectionResetError as error:
+        raise Closed from error
+    if not head:
+        raise Closed
+    (size,) = LENGTH.unpack(head + _receive(sock, LENGTH.size - len(head)))
+    body = _receive(sock, size)
+    return (body if body[:1] == GO else pickle.loads(body)), list(fds)
 
 
 def receive_greeting(sock: socket.socket, *, deadline_s: float) -> tuple[Any, int]:
     """The first message of a child, and the child's process id as the kernel vouches for it.
 
     SO_PASSCRED must have been set on ``sock`` before the message was sent.
-
-    Raises:
-        Closed, Late, Garbled: as their names say.
     """
     sock.settimeout(max(deadline_s - time.monotonic(), 1e-3))
-    space = socket.CMSG_SPACE(CREDENTIALS.size)
     try:
-        head, ancillary, _, _ = sock.recvmsg(LENGTH.size, space)
+        head, ancillary, _, _ = sock.recvmsg(LENGTH.size, socket.CMSG_SPACE(CREDENTIALS.size))
     except TimeoutError as error:
         raise Late from error
     if len(head) < LENGTH.size:
@@ -190,23 +117,57 @@ def receive_greeting(sock: socket.socket, *, deadline_s: float) -> tuple[Any, in
         if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS
     ]
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-    body = b""
-    (size,) = LENGTH.unpack(head)
-    while len(body) < size:
-        body += _receive_some(sock, size - len(body), deadline_s, first=False)
-    return parse_reply(body), pids[0]
+    return parse_reply(_receive(sock, LENGTH.unpack(head)[0], deadline_s)), pids[0]
 
 
 def receive_completion(sock: socket.socket, *, spin_s: float = 0.0) -> bytes:
-    """The next completion signal.
-
-    For ``spin_s`` this process polls, so that it notices at once; then it sleeps until one comes.
-
-    Raises:
-        Closed, Late: as their names say.
-    """
+    """The next completion signal. For ``spin_s`` this process polls, so that it notices at once;
+    then it sleeps until one comes."""
     end_s = time.monotonic() + spin_s
     while time.monotonic() < end_s:
         if select.select([sock], [], [], 0)[0]:
             break
-    return _received(sock, MAX_COMPLETION_BYTES)
+    return _receive_some(sock, MAX_COMPLETION_BYTES)
+
+
+def expect_silence(sock: socket.socket) -> None:
+    """Check that a channel is open and empty before anything is asked on it."""
+    if select.select([sock], [], [], 0)[0]:
+        with contextlib.suppress(ConnectionResetError):
+            if sock.recv(1, socket.MSG_PEEK):
+                raise Garbled("an answer that nobody asked for")
+        raise Closed
+
+
+def parse_reply(body: bytes) -> Any:
+    """The JSON value in a child's frame."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Garbled("a message that is not JSON") from error
+
+
+def _receive(sock: socket.socket, n_bytes: int, deadline_s: float | None = None) -> bytes:
+    """So many bytes."""
+    data = bytearray()
+    while len(data) < n_bytes:
+        if deadline_s is not None:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 and data:
+                raise Late
+            sock.settimeout(max(left_s, 1e-3))
+        data += _receive_some(sock, n_bytes - len(data))
+    return bytes(data)
+
+
+def _receive_some(sock: socket.socket, n_bytes: int) -> bytes:
+    """At least one byte, and at most ``n_bytes``."""
+    try:
+        some = sock.recv(n_bytes)
+    except TimeoutError as error:
+        raise Late from error
+    except ConnectionResetError as error:
+        raise Closed from error
+    if not some:
+        raise Closed
+    return some

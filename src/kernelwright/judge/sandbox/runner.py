@@ -17,7 +17,7 @@ from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.child import CallOptions, Child, ChildEnded, SampleTimes
+from kernelwright.judge.sandbox.child import Answer, CallOptions, Child, ChildEnded, SampleTimes
 from kernelwright.judge.sandbox.layout import (
     Region,
     bytes_of,
@@ -41,6 +41,9 @@ from kernelwright.judge.sandbox.unwritten_pages import owed_ns
 CPU_SHARE = 0.9
 """The share of its processor time that is held against a candidate's claim: between the judge's
 stop and the standstill, threads that wait in a loop go on for some microseconds."""
+HANG_S = 60.0
+"""A build that takes no processor time for so long hangs. The library's compilers may wait longer,
+for another process that compiles the same."""
 DEVICE_LIMIT_S = 60.0  # a first CUDA context took 5 s
 PROFILE_LIMIT_S = GRAPHS_LIMIT_S = 60.0
 SHORT_LIMIT_S = 30.0
@@ -59,7 +62,7 @@ class Call:
 
     elapsed_ns: int
     claims: list[Claim]
-    """Where the child says that its outputs lie."""
+    """The places of its outputs, as the child says."""
     outputs: list[torch.Tensor] | None
     """The outputs themselves, where they were asked for."""
     after_ns: tuple[int, ...] = ()
@@ -69,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Where arguments, weights and outputs lie in the shared memory."""
+    """The places of arguments, weights and outputs in the shared memory."""
 
     arguments: Any = None
     weights: Any = None
@@ -96,11 +99,12 @@ class Runner:
         self.backend = backend
         self.form = form
         self.threads = threads
-        self.region, self._owns_region = region, region is None
+        self._region, self._owns_region = region, region is None
         self._slots = _Slots()
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
+        self._hang_s = HANG_S
         self._ran_on = RanOn()
         self._released_s = 0.0
         self._hold = ""
@@ -108,7 +112,7 @@ class Runner:
 
     @property
     def is_read(self) -> bool:
-        """Whether outputs are read from the stopped child; else it copies them out itself."""
+        """True if outputs are read from the stopped child; else it copies them out itself."""
         return self.backend.reads_from_outside and self.child.is_readable
 
     @property
@@ -119,7 +123,8 @@ class Runner:
     @property
     def memory(self) -> torch.Tensor:
         """The shared memory, in bytes."""
-        return self.region.memory
+        assert self._region is not None  # since ``build``
+        return self._region.memory
 
     def build(
         self,
@@ -131,11 +136,19 @@ class Runner:
     ) -> None:
         """Share memory, construct the module and load the weights."""
         n_bytes = self._plan(arguments, weights)
-        self._share(max(n_bytes, self.room_bytes), limit_s)
+        if self._region is None:
+            self._region = Region(self.backend, max(n_bytes, self.room_bytes))
+        try:
+            self._map(self._region, limit_s)
+        except Refused as refused:  # no code of the candidate's has run yet
+            raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
         self._write(self._slots.weights, weights)
-        self._ask("build", limit_s, program=program, weights=self._slots.weights)
+        self._hang_s = HANG_S if program.setup is None else limit_s
+        self._ask(
+            "build", limit_s, hang_s=self._hang_s, program=program, weights=self._slots.weights
+        )
         self._write(self._slots.arguments, arguments)
-        self._ask("prepare", limit_s, arguments=self._slots.arguments)
+        self._ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
 
     def try_device(self) -> None:
         """Check that the device works in the child."""
@@ -157,8 +170,9 @@ class Runner:
 
     def set_mode(self, training: bool) -> bool:
         """Put the module into training mode or out of it; whether it was in it; unchecked."""
-        reply = self._ask("set_mode", SHORT_LIMIT_S, training=training)
-        return isinstance(reply, dict) and bool(reply.get("training"))
+        return bool(
+            _as_dict(self._ask("set_mode", SHORT_LIMIT_S, training=training)).get("training")
+        )
 
     def reshape(
         self, arguments: list[Any], weights: dict[str, torch.Tensor], like: list[torch.Tensor]
@@ -172,8 +186,7 @@ class Runner:
         """Write the arguments of the next call while the child stands still."""
         slots, _ = plan_slots(arguments)
         if slots != self._slots.arguments:
-            end, room = end_of(slots), end_of(self._slots.arguments)
-            if end > room:
+            if (end := end_of(slots)) > (room := end_of(self._slots.arguments)):
                 raise TaskError(
                     "the task's inputs change their size from draw to draw",
                     seen=f"{end} bytes after {room}",
@@ -200,9 +213,10 @@ class Runner:
     ) -> Call:
         """One forward on the arguments that were put; with ``take``, its outputs too.
 
-        The child learns whether they are taken when the clock has stopped. If the call
-        ``may_be_long`` the judge does not poll for its end; if it ``holds_device`` meanwhile, the
-        child's kernels have to wait. The call's time says little in both cases.
+        The child learns whether they are taken when the clock has stopped. A call that
+        ``may_be_long`` is a part of the build: ``limit_s`` counts processor time. With
+        ``holds_device`` the child's kernels have to wait meanwhile. The call's time says little in
+        both cases.
 
         Units:
             ``elapsed_ns`` in nanoseconds.
@@ -216,6 +230,7 @@ class Runner:
         hold, self._hold = self._hold, ""
         options = CallOptions(
             limit_s,
+            hang_s=self._hang_s if may_be_long else None,
             spin=self.backend.is_spinning and not may_be_long,
             signals_first=not self.is_read,
             at_completion=poisoner,
@@ -224,7 +239,7 @@ class Runner:
             hold=hold,
         )
         with poisoner or contextlib.nullcontext():
-            answer = self._guard(functools.partial(self.child.call, options), "run", limit_s)
+            answer: Answer = self._guard(lambda: self.child.call(options), "run", limit_s)
         self._raise_error(answer.reply)
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
@@ -264,21 +279,20 @@ class Runner:
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
         """The report of the child's profiler on one untimed call; unchecked."""
         self.put(arguments)
-        reply = self._ask("profile", PROFILE_LIMIT_S)
-        return reply if isinstance(reply, dict) else {}
+        return _as_dict(self._ask("profile", PROFILE_LIMIT_S))
 
     def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
         """The reports of compilers and profilers on the child's kernels; unchecked."""
         self.put(arguments)
-        return self._ask("resources", PROFILE_LIMIT_S, counted=counted)
+        return _as_dict(self._ask("resources", PROFILE_LIMIT_S, counted=counted))
 
-    def count_flops(self) -> float:
-        """The library's arithmetic in one untimed call on the same arguments; unchecked."""
-        reply = self._ask("count", PROFILE_LIMIT_S)
-        return float(reply["flops"])
+    def count_flops(self) -> Any:
+        """The report on the library's arithmetic in one untimed call on the same arguments;
+        unchecked."""
+        return self._ask("count", PROFILE_LIMIT_S)
 
     def n_graphs(self) -> int:
-        """How many graphs the library's compiler has made in it so far; unchecked."""
+        """The number of graphs the library's compiler has made in it so far; unchecked."""
         return int(self._ask("graphs", GRAPHS_LIMIT_S)["made"])
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
@@ -300,22 +314,14 @@ class Runner:
     def close(self) -> None:
         """End the child and give its own shared memory back."""
         self.child.close()
-        if self.region is not None and self._owns_region:
-            self.region.close()
+        if self._region is not None and self._owns_region:
+            self._region.close()
 
     def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
         """Lay out the shared memory; the bytes that it takes."""
         slots, n_bytes = plan_slots(contents(arguments, weights, self.like))
         self._slots = _Slots(*slots)
         return n_bytes
-
-    def _share(self, n_bytes: int, limit_s: float) -> None:
-        if self.region is None:
-            self.region = Region(self.backend, n_bytes)
-        try:
-            self._map(self.region, limit_s)
-        except Refused as refused:  # no code of the candidate's has run yet
-            raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
 
     def _map(self, region: Region, limit_s: float) -> None:
         self._ask(
@@ -363,9 +369,17 @@ class Runner:
         self.backend.settle()
 
     def _ask(
-        self, what: str, limit_s: float, *, fds: tuple[int, ...] = (), **arguments: Any
+        self,
+        what: str,
+        limit_s: float,
+        *,
+        hang_s: float | None = None,
+        fds: tuple[int, ...] = (),
+        **arguments: Any,
     ) -> Any:
-        ask = functools.partial(self.child.request, what, timeout_s=limit_s, fds=fds, **arguments)
+        ask = functools.partial(
+            self.child.request, what, timeout_s=limit_s, hang_s=hang_s, fds=fds, **arguments
+        )
         reply = self._guard(ask, what, limit_s)
         self._raise_error(reply)
         return reply
@@ -385,18 +399,20 @@ class Runner:
     def _raise_error(self, reply: Any) -> None:
         if not (isinstance(reply, dict) and "error" in reply):
             return
-        error = reply["error"] if isinstance(reply["error"], dict) else {}
-        stage = str(error.get("stage"))
-        at = error.get("at")
+        error = _as_dict(reply["error"])
+        stage, at = str(error.get("stage")), error.get("at")
         where = f" ({at[-1]})" if isinstance(at, list) and at else ""
-        kind, message = error.get("type"), error.get("message")
-        text = f"{stage}: {kind}: {message}{where}"
+        text = f"{stage}: {error.get('type')}: {error.get('message')}{where}"
         code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
         raise Refused(code, text[:6000])
 
 
+def _as_dict(reply: Any) -> dict[str, Any]:
+    return reply if isinstance(reply, dict) else {}
+
+
 def how_it_ended(error: ChildEnded) -> Refused:
-    """How a child ended, with the last lines that it printed."""
+    """The refusal of a child that ended, with the last lines that it printed."""
     if error.code is None:
         code, how = ReasonCode.VANISHED, "the process stopped answering"
     elif error.code < 0:

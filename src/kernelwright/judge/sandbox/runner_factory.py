@@ -19,12 +19,8 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.fork_server import (
-    READ_AT_IMPORT,
-    ChildOptions,
-    ForkServer,
-    SharedForkServer,
-)
+from kernelwright.judge.sandbox.fork_server import READ_AT_IMPORT, ForkServer, SharedForkServer
+from kernelwright.judge.sandbox.isolation import NO_OPTIONS, ChildOptions
 from kernelwright.judge.sandbox.layout import Region
 from kernelwright.judge.sandbox.outputs import ResultForm
 from kernelwright.judge.sandbox.runner import Runner
@@ -58,7 +54,7 @@ class RunnerFactory:
 
     def start(self) -> None:
         """Start the fork server without waiting for it."""
-        self.fork_server(ChildOptions())
+        self.fork_server(NO_OPTIONS)
 
     def fork_server(self, options: ChildOptions) -> ForkServer:
         """The fork server for a child; it starts now if there is none, and is not waited for.
@@ -75,7 +71,7 @@ class RunnerFactory:
     def make(
         self,
         like: list[torch.Tensor],
-        options: ChildOptions = ChildOptions(),  # noqa: B008 - it is frozen
+        options: ChildOptions = NO_OPTIONS,
         *,
         region: Region | None = None,
     ) -> Runner:

@@ -26,23 +26,26 @@ MACHINES = ("x86_64", "aarch64")
 ARCHITECTURE = (0xC000003E, 0xC00000B7)
 SOCKET, CLONE, CLONE3 = (41, 198), (56, 220), (435, 435)
 CLONE_FILES, CLONE_THREAD = 0x400, 0x10000
-DENIED = {
-    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
-    "pidfd_getfd": (438, 438), "kcmp": (312, 272), "perf_event_open": (298, 241),
-    "bpf": (321, 280), "userfaultfd": (323, 282), "syslog": (103, 116), "keyctl": (250, 219),
-    "add_key": (248, 217), "request_key": (249, 218), "mount": (165, 40), "umount2": (166, 39),
-    "pivot_root": (155, 41), "move_mount": (429, 429), "open_tree": (428, 428),
-    "fsopen": (430, 430), "unshare": (272, 97), "setns": (308, 268),
-    "open_by_handle_at": (304, 265), "init_module": (175, 105), "finit_module": (313, 273),
-    "delete_module": (176, 106), "kexec_load": (246, 104), "reboot": (169, 142),
-    "swapon": (167, 224), "acct": (163, 89), "settimeofday": (164, 170),
-    "clock_settime": (227, 112), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
-    "io_setup": (206, 0),
-    "timer_create": (222, 107), "mq_notify": (244, 184), "timerfd_create": (283, 85),
-    "setitimer": (38, 103), "alarm": (37, 103), "memfd_secret": (447, 447), "shmget": (29, 194),
-    "landlock_create_ruleset": (444, 444),
-    "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
-}  # fmt: skip
+
+
+def _table(text: str) -> dict[str, tuple[int, int]]:
+    """Numbers of calls by name, a column for each machine."""
+    rows = (row.split() for row in text.split(","))
+    return {name: (int(one), int(other)) for name, one, other in rows}
+
+
+DENIED = _table("""
+    ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, pidfd_getfd 438 438,
+    kcmp 312 272, perf_event_open 298 241, bpf 321 280, userfaultfd 323 282, syslog 103 116,
+    keyctl 250 219, add_key 248 217, request_key 249 218, mount 165 40, umount2 166 39,
+    pivot_root 155 41, move_mount 429 429, open_tree 428 428, fsopen 430 430, unshare 272 97,
+    setns 308 268, open_by_handle_at 304 265, init_module 175 105, finit_module 313 273,
+    delete_module 176 106, kexec_load 246 104, reboot 169 142, swapon 167 224, acct 163 89,
+    settimeofday 164 170, clock_settime 227 112, io_uring_setup 425 425, io_uring_enter 426 426,
+    io_setup 206 0, timer_create 222 107, mq_notify 244 184, timerfd_create 283 85,
+    setitimer 38 103, alarm 37 103, memfd_secret 447 447, shmget 29 194,
+    landlock_create_ruleset 444 444, semget 64 190, msgget 68 186, mq_open 240 180
+""")
 """The last six make memory that nobody sees or counts: one set of Landlock's rules takes 5 MB, and
 semaphores, which outlive their process, may take 64 GB. Those before, from io_setup on, make the
 kernel work unasked: a signal wakes a stopped process; a timer that half a million items of epoll
@@ -61,18 +64,15 @@ DENIED_WITH = {
     "setsockopt": ((54, 208), THIRD, JUMP_EQUAL, (7, 8)),
 }
 """Calls that are denied with some values of an argument: its offset, and how it is compared."""
-
-
 PLACING = {"sched_setaffinity": (203, 122)}
 """The call by which a process may use more cores than it was given."""
-BESIDE_OPENING = {
-    "chmod": (90, 53), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
-    "chown": (92, 54), "fchown": (93, 55), "lchown": (94, 54), "fchownat": (260, 54),
-    "utime": (132, 88), "utimes": (235, 88), "futimesat": (261, 88), "utimensat": (280, 88),
-    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
-    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
-    "removexattrat": (466, 466), "file_setattr": (469, 469),
-}  # fmt: skip
+BESIDE_OPENING = _table("""
+    chmod 90 53, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 54, fchown 93 55,
+    lchown 94 54, fchownat 260 54, utime 132 88, utimes 235 88, futimesat 261 88,
+    utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463 463,
+    removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466,
+    file_setattr 469 469
+""")
 """Changes of a file's rights, owner, times and attributes, which its owner may make without opening
 it for writing: Landlock does not restrict them."""
 REACHING = {"socket": SOCKET, "connect": (42, 203)}
@@ -80,10 +80,10 @@ REACHING_WITH = {"socketpair": ((53, 199), SECOND, JUMP_ANY_BIT, (2,))}
 """Calls that lead to servers whose sockets lie in folders, which Landlock does not restrict either.
 Of socket pairs only those that send datagrams (SOCK_DGRAM, SOCK_RAW) reach one: sendto(2)."""
 
-SLOWING = {
-    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
-    "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
-}  # fmt: skip
+SLOWING = _table("""
+    setpriority 141 140, ioprio_set 251 30, sched_setparam 142 118, sched_setscheduler 144 119,
+    sched_setattr 314 274
+""")
 """Calls that make processes of the same user run later than others, or only now and then."""
 SLOWING_ANOTHER = {
     name: (numbers, FIRST_ARGUMENT_AT, JUMP_AT_LEAST, (1,))

@@ -1,4 +1,4 @@
-"""How long a process goes on after it was told to stop.
+"""The time for which a process goes on after it was told to stop.
 
 A signal stops a thread when it returns from the kernel. Work that the kernel does for it until
 then, such as copying megabytes in one preadv(2), is work like any other, and would be timed by

@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,6 @@ EXPLAINED = {
 WATCH_S, REST_S = 0.1, 1.0
 """The interval between measurements of its memory, and while the worker stands still: a measurement
 takes half a millisecond of a core that another's timed call may need."""
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SOCKET_BYTES = 208 << 10
 """The data that may wait in one socket (wmem_default, socket(7)); it is no process's memory."""
 COMMON_BYTES = 2 << 30
@@ -104,8 +104,8 @@ def _run_supervisor(
         with contextlib.suppress(OSError):
             # Where memory runs out unseen, a candidate is the first to be ended, long before a
             # library setting, which may be the larger process.
-            Path("/proc/self/oom_score_adj").write_text("1000" if plan.cache is None else "500")
-        os.chdir(isolation.SCRATCH if is_moved else plan.cache or plan.scratch)
+            Path("/proc/self/oom_score_adj").write_text("500" if plan.is_trusted else "1000")
+        os.chdir(isolation.SCRATCH if is_moved else plan.scratch)
         out_read, out_write = os.pipe()
         with _reporting_failure(worker_fd):
             pid = os.fork()
@@ -119,19 +119,16 @@ def _run_supervisor(
         with contextlib.suppress(OSError):
             # Ahead of the processes that it stops: those beside the worker run until then.
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
-        is_watched = plan.cache is None
-        usage = MemoryUsage(
-            plan.limits.memory_bytes,
-            in_memory=isolation.IN_MEMORY if is_watched and is_moved else (),
-        )
+        is_watched = not plan.is_trusted
+        in_memory = isolation.IN_MEMORY if is_watched and is_moved else ()
         _Supervisor(
             pid,
             socket.socket(fileno=supervisor_fd),
             out_read,
             owns_namespace="processes" in granted,
-            usage=usage,
-            cores=plan.cores,
-            disk=Disk(plan.scratch) if is_watched and not is_moved else None,
+            usage=MemoryUsage(plan.memory_bytes, in_memory),
+            cores=plan.options.cores,
+            disk=Disk(plan.folder) if is_watched and not is_moved else None,
         ).serve()
     finally:
         os._exit(1)
@@ -149,7 +146,7 @@ def _run_worker(
             os.dup2(fd, number)
         os.closerange(5, 65536)
         if "filesystem" not in granted:
-            _keep_in(plan.cache or plan.scratch)
+            _keep_in(plan.scratch)
         tempfile.tempdir = None  # the folder that its parent found may not be there
         with _reporting_failure(3):
             granted |= isolation.give_up_rights(
@@ -197,13 +194,9 @@ class _Supervisor:
 
     def serve(self) -> None:
         """Answer until the judge closes the socket; then everything inside is killed."""
-        answers = {
-            "stop": self.stop,
-            "go_on": self.go_on,
-            "clear": self.clear,
-            "ended": self.ended,
-        }
-        watched, measured_s = [self.sock, self.out_fd], 0.0
+        answers = {"stop": self.stop, "go_on": self.go_on, "clear": self.clear, "ended": self.ended}
+        watched: list[Any] = [self.sock, self.out_fd]
+        measured_s = 0.0
         while True:
             ready, _, _ = select.select(watched, [], [], WATCH_S)
             if self.out_fd in ready and not self.drain():
@@ -305,7 +298,7 @@ class _Supervisor:
         return None
 
     def stands_still(self) -> bool:
-        """Whether the worker is stopped, in all of its threads, or has ended."""
+        """True if the worker is stopped, in all of its threads, or has ended."""
         flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
         return self.status is not None or os.waitid(os.P_PID, self.worker, flags) is not None
 
@@ -341,16 +334,12 @@ class _Supervisor:
 
     def reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
-            while (
-                info := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            ) is not None:
-                if info.si_pid == self.worker:
-                    _, self.status = os.waitpid(self.worker, 0)
-                else:
-                    os.waitpid(info.si_pid, 0)
+            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                if ended[0] == self.worker:
+                    self.status = ended[1]
 
     def ended(self) -> dict[str, Any]:
-        """How the worker ended: its exit code, or the negative number of a signal."""
+        """The end of the worker: its exit code, or the negative number of a signal."""
         end_s = time.monotonic() + END_WAIT_S
         self.reap()
         while self.status is None and time.monotonic() < end_s:
@@ -370,29 +359,31 @@ class MemoryUsage:
     """Folders that are file systems in memory."""
 
     def is_exceeded(self) -> bool:
-        """Whether they hold more than ``max_bytes``: in their own pages and the tables of these, in
+        """True if they hold more than ``max_bytes``: in their own pages and the tables of these, in
         files in memory, mapped, open or not, and in sockets."""
         own, shared = 0, 0
         files: dict[str | int, int] = {}
         for pid in below(os.getpid()):
             at = f"/proc/{pid}/task/{living_thread(pid)}"
-            with contextlib.suppress(OSError, ValueError), open(f"{at}/statm") as file:
-                pages = file.read().split()
-                own += (int(pages[1]) - int(pages[2])) * PAGE_BYTES + page_tables_bytes(at)
-                shared += max(0, int(pages[2]) * PAGE_BYTES - COMMON_BYTES)
+            held = held_bytes(at)
+            # The tables may exceed the pages: all of a process's pages may be the same one.
+            own += held["RssAnon"] + held["VmPTE"]
+            shared += max(0, held["RssFile"] + held["RssShmem"] - COMMON_BYTES)
             files |= open_memory(at)
         in_files = sum(files.values()) + sum(map(_file_system_bytes, self.in_memory))
         return own + max(shared, in_files) > self.max_bytes
 
 
-def page_tables_bytes(at: str) -> int:
-    """The size of a process's page tables, which may exceed its memory: all of its pages may be
-    the same one."""
-    with contextlib.suppress(OSError), open(f"{at}/status", "rb") as file:
-        for line in file:
-            if line.startswith(b"VmPTE:"):
-                return int(line.split()[1]) << 10
-    return 0
+def held_bytes(at: str) -> Counter[str]:
+    """The sizes of a process's pages by kind, and of their tables, as proc_pid_status(5) has them;
+    0 if it has ended."""
+    found = Counter[str]()
+    # A candidate chooses the bytes of its processes' names.
+    with contextlib.suppress(OSError), open(f"{at}/status", errors="replace", newline="\n") as file:
+        for name, _, value in (line.partition(":") for line in file):
+            if name.startswith(("Rss", "VmPTE")):
+                found[name] = int(value.split()[0]) << 10
+    return found
 
 
 def open_memory(at: str) -> dict[str | int, int]:
@@ -429,7 +420,7 @@ class Disk:
         self._bytes, self._files = self._free()
 
     def is_filled(self) -> bool:
-        """Whether most of the space that was free at first is taken."""
+        """True if most of the space that was free at first is taken."""
         n_bytes, n_files = self._free()
         return n_bytes < MOST_SHARE * self._bytes or n_files < MOST_SHARE * self._files
 
@@ -439,7 +430,7 @@ class Disk:
 
 
 def _oom_score(pid: int | str) -> int:
-    """How soon Linux ends a process where memory is short: the larger, the sooner (proc(5))."""
+    """A process's oom_score_adj: the larger, the sooner Linux ends it for want of memory."""
     with contextlib.suppress(OSError, ValueError):
         return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
     return 1000  # it has ended

@@ -36,20 +36,13 @@ TRIED_BYTES, N_TRIES = 8 << 20, 4
 
 
 def owed_ns(pid: int, claims: Sequence[Claim], like: Sequence[torch.Tensor]) -> int:
-    """The time to make the missing pages of a stopped process's outputs; 0 where this machine does
-    not show pages.
-
-    Units:
-        Nanoseconds.
-    Not covered:
-        Outputs of less than LEAST_BYTES.
-    """
-    sizes = [one.element_size() for one in like]
-    n_bytes = sum(one.numel() * size for one, size in zip(like, sizes, strict=True))
+    """The time to make the missing pages of a stopped process's outputs, in nanoseconds; 0 where
+    this machine does not show pages, and for outputs of less than LEAST_BYTES."""
+    n_bytes = sum(one.numel() * one.element_size() for one in like)
     if n_bytes < LEAST_BYTES:
         return 0
-    ends = [(c.address, c.address + c.span * s) for c, s in zip(claims, sizes, strict=True)]
-    spans = merged(ends)
+    pairs = zip(claims, like, strict=True)
+    spans = merged((c.address, c.address + c.span * t.element_size()) for c, t in pairs)
     try:
         counts = [unwritten(pid, start, end) for start, end in spans if start < end]
     except OSError:
@@ -67,7 +60,7 @@ def owed_ns(pid: int, claims: Sequence[Claim], like: Sequence[torch.Tensor]) -> 
 
 @functools.cache
 def is_told() -> bool:
-    """Whether this machine's map of pages shows one that has just been written."""
+    """True if this machine's map of pages shows one that has just been written."""
     page = torch.ones(2 * PAGE_BYTES, dtype=torch.uint8)
     start = page.data_ptr() + PAGE_BYTES
     try:
@@ -85,25 +78,22 @@ def unwritten(pid: int, start: int, end: int) -> tuple[int, int]:
     """
     first, last = start // PAGE_BYTES, -(-end // PAGE_BYTES)
     n_small = n_huge = 0
-    fd = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY)
-    try:
+    with open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pagemap:
         for step in range(first - first % AT_ONCE, last, AT_ONCE):
             low, high = max(first, step), min(last, step + AT_ONCE)
-            told = bytearray(os.pread(fd, (high - low) * 8, low * 8))
+            told = bytearray(os.pread(pagemap.fileno(), (high - low) * 8, low * 8))
             if len(told) == (high - low) * 8:  # else nothing can be mapped there
                 words = torch.frombuffer(told, dtype=torch.int64)
                 small, huge = _by_stretches(~_is_own(pid, words, low), low)
                 n_small, n_huge = n_small + small, n_huge + huge
-    finally:
-        os.close(fd)
     return n_small, n_huge
 
 
 def _is_own(pid: int, words: torch.Tensor, first: int) -> torch.Tensor:
-    """Which pages, from the ``first`` on, hold data that was written to them, by their flags.
+    """True for pages, from the ``first`` on, that hold data that was written to them.
 
     Shapes:
-        words: (n_pages,) int64; returns (n_pages,) bool
+        words: (n_pages,) int64, their flags; returns (n_pages,) bool
     """
     is_there = (words < 0) | ((words & SWAPPED) != 0)
     is_own = is_there & ((words & OF_A_FILE) == 0) & ((words & (ALONE | SWAPPED)) != 0)
@@ -122,8 +112,6 @@ def _by_stretches(is_missing: torch.Tensor, first: int) -> tuple[int, int]:
     Shapes:
         is_missing: (n_pages,) bool
     """
-    if not bool(is_missing.any()):
-        return 0, 0
     side = HUGE_BYTES // PAGE_BYTES
     ends = (first % side, -(first + len(is_missing)) % side)
     counts = torch.nn.functional.pad(is_missing, ends).view(-1, side).sum(1)
@@ -133,11 +121,7 @@ def _by_stretches(is_missing: torch.Tensor, first: int) -> tuple[int, int]:
 
 @functools.cache
 def _page_ns() -> tuple[float, float]:
-    """The time to make a page of zeros, and a page's part of a huge page.
-
-    Units:
-        Nanoseconds.
-    """
+    """The nanoseconds to make a page of zeros, and a page's part of a huge page."""
     return _made_ns(mmap.MADV_NOHUGEPAGE), _made_ns(mmap.MADV_HUGEPAGE)
 
 

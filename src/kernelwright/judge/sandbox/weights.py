@@ -37,10 +37,10 @@ def load_weights(
     kinds = (torch.is_tensor, _is_weight, _is_number)
     for most in kinds if needs_all else kinds[1:]:
         numbers = [name for name, value in own.items() if most(value)]
-        given = [name for name, value in weights.items() if most(value)]
-        needed = [name for name in given if name not in spare]
-        all_own, without = (numbers, given), [name for name in numbers if name not in tables]
-        for names, takes in (all_own, (without, given), (numbers, needed), (without, needed)):
+        all_given = [name for name, value in weights.items() if most(value)]
+        needed = [name for name in all_given if name not in spare]
+        all_own, without = (numbers, all_given), [name for name in numbers if name not in tables]
+        for names, takes in (all_own, (without, all_given), (numbers, needed), (without, needed)):
             if set(names) <= set(weights) and set(takes) <= set(own):
                 module.load_state_dict(weights, strict=False)
                 return
@@ -51,7 +51,7 @@ def load_weights(
                 return
     raise ValueError(
         f"the module does not take the reference's weights: it has {numbers}, "
-        f"the reference has {given}"
+        f"the reference has {all_given}"
     )
 
 
@@ -91,12 +91,12 @@ def _pairs(
 
 
 def _is_number(value: torch.Tensor) -> bool:
-    """Whether it holds real or complex numbers."""
+    """True if it holds real or complex numbers."""
     return value.is_floating_point() or value.is_complex()
 
 
 def _is_weight(value: torch.Tensor) -> bool:
-    """Whether it holds real or complex numbers, or integers that may be quantised ones."""
+    """True if it holds real or complex numbers, or integers that may be quantised ones."""
     return _is_number(value) or value.dtype in (torch.int8, torch.uint8)
 
 

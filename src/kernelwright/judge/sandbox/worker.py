@@ -7,20 +7,22 @@ the judge does not believe what it says about time, and checks every value.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import pickle
 import socket
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.profiler
 
-from kernelwright.dialects import compile_shader
+from kernelwright.dialects import compile_shader, reports
 from kernelwright.judge.devices import cpu
-from kernelwright.judge.sandbox import compiler_reports, counters, fresh_memory, protocol
+from kernelwright.judge.sandbox import counters, fresh_memory, protocol
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.layout import (
@@ -36,6 +38,7 @@ from kernelwright.judge.sandbox.layout import (
 from kernelwright.judge.sandbox.lowering import lower
 from kernelwright.judge.sandbox.program import LibrarySetup, Program, load_source
 from kernelwright.judge.sandbox.weights import load_weights
+from kernelwright.loaders.plain import named_parts
 
 MAX_EVENTS = 10_000
 MAX_LAUNCHES = 200
@@ -45,7 +48,8 @@ MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
 def serve(sock: socket.socket, completion: socket.socket) -> None:
     """Answer the judge until it hangs up; calls are answered on ``completion``."""
     torch.set_grad_enabled(False)
-    sys.stdout.reconfigure(line_buffering=True)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     worker = Worker(sock, completion)
     while True:
         try:
@@ -65,7 +69,7 @@ class Worker:
         self.sock, self.completion = sock, completion
         self.memory = torch.empty(0, dtype=torch.uint8)
         self.device = torch.device("cpu")
-        self.program: Program | None = None
+        self.program = Program("", "", b"", 0)
         self.namespace: dict[str, Any] = {}
         self.module: Any = None
         self.arguments: list[Any] = []
@@ -213,7 +217,7 @@ class Worker:
         from the device's counters."""
         self.module(*self.given())
         self.settle()
-        compiled = compiler_reports.compiled(self.namespace)
+        compiled = reports.compiled(self.namespace)
         if self.device.type == "cpu":
             return {"compiled": compiled, "launches": [], "counters": {}}
         with profiler(self.device) as record:
@@ -221,7 +225,7 @@ class Worker:
             self.settle()
         return {
             "compiled": compiled,
-            "launches": compiler_reports.launches(record)[:MAX_LAUNCHES],
+            "launches": reports.launches(record)[:MAX_LAUNCHES],
             "counters": counters.measure(self.program, self.arguments) if counted else {},
         }
 
@@ -232,7 +236,7 @@ class Worker:
         return {"flops": counter.get_total_flops()}
 
     def graphs(self) -> dict[str, Any]:
-        """How many graphs torch.compile has made so far."""
+        """The number of graphs torch.compile has made so far."""
         return {"made": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
 
     def release(self, *, hold: list[str]) -> None:
@@ -250,7 +254,7 @@ def profiler(device: torch.device) -> Any:
 
 
 @contextlib.contextmanager
-def _stage(name: str):
+def _stage(name: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:  # as in Worker.call
@@ -275,7 +279,7 @@ class Replay:
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._output = module(*fresh_containers(static))
+            self._output = plain(module(*fresh_containers(static)), may_expand=True)
         self._inputs = leaves(static)
 
     def __call__(self, *given: Any) -> Any:
@@ -286,8 +290,9 @@ class Replay:
 
 
 def plain(value: Any, *, may_expand: bool = False) -> Any:
-    """A result in plain tuples and lists, with everything computed that torch or a subclass has put
-    off: the items of a tuple, conjugates, negatives, and expanded memory unless it ``may_expand``.
+    """A result in plain tuples, lists and dictionaries, with everything computed that torch or a
+    subclass has put off: the items of a tuple, conjugates, negatives, and expanded memory unless it
+    ``may_expand``.
 
     A tensor's memory is then held by another object than its maker's, as by a caller who keeps a
     view: a candidate that watches its own object sees it go at once.
@@ -301,11 +306,14 @@ def plain(value: Any, *, may_expand: bool = False) -> Any:
     if isinstance(value, (tuple, list)):
         items = [plain(item, may_expand=may_expand) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
+    named = named_parts(value)
+    if named is not None:
+        return {name: plain(item, may_expand=may_expand) for name, item in named.items()}
     return value
 
 
 def describe(value: Any) -> Any:
-    """Where the outputs lie, as JSON; anything but plain values is named by its type."""
+    """The places of the outputs, as JSON; anything but plain values is named by its type."""
     if type(value) is torch.Tensor:
         if value.layout is not torch.strided or value.is_conj() or value.is_neg():
             return {"other": "a tensor that is not materialised"}

@@ -1,1 +1,1 @@
-"""Who may use a device when: locks, memory slots, the queue of builds, batches of candidates."""
+"""Sharing of a device: locks, memory slots, and the queue of builds."""

@@ -28,7 +28,7 @@ from kernelwright.judge.sandbox.file_locks import lock, locked, users_path
 from kernelwright.judge.sandbox.protocol import Late
 
 SETTLE_S, N_TRIES = 5.0, 5
-"""How long the device may take to come to rest before others go on for a while, and how often; then
+"""The device may take so long to come to rest before others go on for a while, so many times; then
 it is measured all the same."""
 ENDLESS_S = 20.0
 """Work that the device does for a process that has stood still for so long is taken not to end."""
@@ -115,21 +115,18 @@ class DeviceLock:
 
         Judges are served one after the other, so that one that needs many gets them in the end.
         """
-        paths = [self._files.slot(number) for number in range(n_slots)]
-        held: dict[Path, int] = {}
-        try:
+        free = [self._files.slot(number) for number in range(n_slots)]
+        n_left = n_slots - min(n_wanted, n_slots)
+        with contextlib.ExitStack() as held:
             with locked(self._files.slots, fcntl.LOCK_EX):
-                while len(held) < min(n_wanted, n_slots):
-                    free = [path for path in paths if path not in held]
-                    found = next(filter(None, map(_try_lock, free)), None)
-                    if found is None:
-                        time.sleep(POLL_S)
-                    else:
-                        held |= found
+                while len(free) > n_left:
+                    for path in free.copy():
+                        if len(free) > n_left:
+                            with contextlib.suppress(BlockingIOError):
+                                held.callback(os.close, lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
+                                free.remove(path)
+                    time.sleep(POLL_S)
             yield
-        finally:
-            for descriptor in held.values():
-                os.close(descriptor)
 
     @contextlib.contextmanager
     def retrying(self) -> Iterator[None]:
@@ -140,10 +137,9 @@ class DeviceLock:
 
     def _comes_to_rest(self) -> bool:
         end_s = time.monotonic() + SETTLE_S
-        while not self._is_idle():
-            if time.monotonic() > end_s:
-                return False
-        return True
+        while not (is_idle := self._is_idle()) and time.monotonic() < end_s:
+            pass
+        return is_idle
 
 
 class _LockFiles:
@@ -151,8 +147,8 @@ class _LockFiles:
 
     def __init__(self, device: str) -> None:
         self._prefix = users_path(device.replace(":", "-"))
-        self.queue, self.entry, self.device = map(self._path, ("queue", "entry", "device"))
-        self.slots, self.retry = map(self._path, ("slots", "retry"))
+        names = ("queue", "entry", "device", "slots", "retry")
+        self.queue, self.entry, self.device, self.slots, self.retry = map(self._path, names)
 
     def slot(self, number: int) -> Path:
         return self._path(f"slot-{number}")
@@ -171,7 +167,7 @@ class SharedHold:
         self.waited_s = 0.0
         """The time for which it was given up."""
         self._worked_on_s = 0.0
-        """How long the device has worked, without a rest, for a process that stood still."""
+        """The time for which the device has worked for a process that stood still."""
 
     def acquire(self, nonblocking: int = 0) -> None:
         """Take it; with ``nonblocking``, LOCK_NB, now or BlockingIOError."""
@@ -186,7 +182,7 @@ class SharedHold:
             self._descriptor = None
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits to measure."""
+        """True if somebody waits to measure."""
         try:
             os.close(lock(self._files.entry, fcntl.LOCK_SH | fcntl.LOCK_NB))
         except BlockingIOError:
@@ -224,11 +220,3 @@ class SharedHold:
 
     def _has_worked_on(self, pid: int, away_s: float) -> bool:
         return self._worked_on_s + away_s > ENDLESS_S and self._works_for(pid)
-
-
-def _try_lock(path: Path) -> dict[Path, int] | None:
-    """The path with the descriptor of its lock; None if somebody else holds it."""
-    try:
-        return {path: lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)}
-    except BlockingIOError:
-        return None

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
@@ -24,13 +23,14 @@ from kernelwright.core.task import Task
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused, memory_apart
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.quiet_mode import QuietMode
 from kernelwright.loaders.reference import CHECK_SEED, task_code
 
 SLOTS_PER_JUDGE = 2
 """The fewest slots that a judge takes: slots are parts of a device's memory, and judges need
 several sizes."""
 COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
-"""How many copies of the task's tensors the judge, a candidate and the library settings that stay
+"""Copies of the task's tensors that the judge, a candidate and the library settings that stay
 hold at a time, float64 included; the same without a candidate; and of the additional tensors that
 the task's largest operator works on."""
 CONTEXTS_BYTES = 11 * 500_000_000
@@ -72,7 +72,7 @@ def slots_needed(
 
     ``for_library``: it times the library settings one after the other, and no candidate.
     """
-    n_slots = backend.most_judges * SLOTS_PER_JUDGE
+    n_slots = (backend.most_judges or 1) * SLOTS_PER_JUDGE
     share = needed_bytes(task, for_library=for_library) / backend.memory_bytes()
     return min(n_slots, max(SLOTS_PER_JUDGE, math.ceil(share * n_slots))), n_slots
 
@@ -85,7 +85,7 @@ def needed_bytes(task: Task, *, for_library: bool = False) -> int:
 
 
 def lacked_memory(evaluation: Evaluation) -> bool:
-    """Whether a candidate may have failed because others held the memory, or was blamed for memory
+    """True if a candidate may have failed because others held the memory, or was blamed for memory
     that another gave back at the same moment."""
     codes = [reason.code for reason in evaluation.reasons]
     return any(c in JUDGED_AGAIN or c.status is Status.INFRA_ERROR for c in codes)
@@ -151,11 +151,10 @@ def within_its_part(backend: DeviceBackend, end: Callable[[], None]) -> Iterator
     before, whole = backend.free_bytes(), backend.memory_bytes()
     yield
     after = backend.free_bytes()
-    if after > SCARCE_SHARE * whole or before - after < HELD_SHARE * whole:
-        return
-    if held := held_bytes(backend, end):
-        raise too_much(held)
-    raise MemoryError("out of memory: somebody else took most of it")
+    if after <= SCARCE_SHARE * whole and before - after >= HELD_SHARE * whole:
+        if held := held_bytes(backend, end):
+            raise too_much(held)
+        raise MemoryError("out of memory: somebody else took most of it")
 
 
 def too_much(held: int) -> Refused:
@@ -205,10 +204,12 @@ def _sizes(task: Task) -> tuple[int, int]:
     return own, largest.n_bytes
 
 
-class _LargestOperator(TorchDispatchMode):
+class _LargestOperator(QuietMode):
     """Records the size of the operator with the largest inputs and outputs."""
 
-    n_bytes = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))

@@ -51,7 +51,7 @@ class BackgroundWorkDetector:
         not after that; after that, but not before; or both."""
 
     def is_due(self) -> bool:
-        """Whether the device is to be watched now."""
+        """True if the device is to be watched now."""
         if self._backend.kind == "cpu":
             return False
         left, self._n_rounds_left = max(1, self._n_rounds_left), self._n_rounds_left - 1
@@ -83,7 +83,7 @@ class BackgroundWorkDetector:
         )
 
     def is_open(self) -> bool:
-        """Whether more calls must be watched before anything can be said."""
+        """True if more calls must be watched before anything can be said."""
         least, most = sorted((self.n_before, self.n_after))
         is_likely = most > 2 * least and most >= TELLING_SHARE * self.n_watched
         return is_likely and self.n_watched < MOST_WATCHED

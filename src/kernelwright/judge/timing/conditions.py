@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import psutil
@@ -18,7 +18,7 @@ from kernelwright.core.conditions import Conditions
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.devices import nvml
 from kernelwright.judge.devices.backend import DeviceBackend
-from kernelwright.judge.sandbox.processes import below
+from kernelwright.judge.sandbox.processes import below, processor_s
 
 MUCH = 0.1
 """A warning names neighbours that take a larger share of a processor's time. Times are counted in
@@ -41,37 +41,38 @@ class ConditionsWatch:
         self._unit = backend.unit
         self._cores = sorted(os.sched_getaffinity(0))
         self._start_s = time.time()
-        self._busy_s, self._own = _busy_s(self._cores), _own(self._ours)
-        self._before = self._facts(set(self._own))
+        self._busy_s, self._own_s = _busy_s(self._cores), processor_s(*self._ours)
+        self._before = self._facts()
 
     def end(self) -> Conditions:
         """The conditions since then."""
-        own = _own(self._ours)
         took_s = (time.time() - self._start_s) * len(self._cores)
-        busy_s, own_s = _busy_s(self._cores) - self._busy_s, _spent_s(self._own, own)
+        busy_s = _busy_s(self._cores) - self._busy_s
+        own_s = max(0.0, processor_s(*self._ours) - self._own_s)
         # No busy core at all: the machine does not count, for it ran this very program.
         is_known = busy_s > 0 and took_s > 0
         share = min(1.0, max(0.0, (busy_s - own_s) / took_s)) if is_known else None
         return Conditions(
             neighbour_share=share,
-            gpu_neighbour_share=self._gpu_share(set(own)),
+            gpu_neighbour_share=self._gpu_share(),
             before=self._before,
-            after=self._facts(set(own)),
+            after=self._facts(),
         )
 
-    def _facts(self, own: set[int]) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         facts = core_clocks(self._cores)
         if self._gpu is not None:
             facts["gpu"] = self._unit
-        with contextlib.suppress(nvml.Unknown):
-            if self._gpu is not None:
-                facts |= nvml.facts(self._gpu, own)
+            with contextlib.suppress(nvml.Unknown):
+                facts |= nvml.facts(self._gpu, {*self._ours, *below(*self._ours)})
         return facts
 
-    def _gpu_share(self, own: set[int]) -> float | None:
+    def _gpu_share(self) -> float | None:
+        if self._gpu is None:
+            return None
+        own = {*self._ours, *below(*self._ours)}
         with contextlib.suppress(nvml.Unknown):
-            if self._gpu is not None:
-                return nvml.share_of_others(self._gpu, own, since_s=self._start_s)
+            return nvml.share_of_others(self._gpu, own, since_s=self._start_s)
         return None
 
 
@@ -102,39 +103,8 @@ def core_clocks(cores: list[int]) -> dict[str, Any]:
 def _busy_s(cores: list[int]) -> float:
     """The seconds for which these cores have worked, or were taken away by a hypervisor."""
     counted = psutil.cpu_times(percpu=True)
-    return sum(
-        sum(counted[core]) - counted[core].idle - counted[core].iowait - _guests(counted[core])
-        for core in cores
-        if core < len(counted)
-    )
-
-
-def _guests(counted: Any) -> float:
-    """Time of virtual machines, which the kernel counts twice (man 5 proc_stat)."""
-    return counted.guest + counted.guest_nice
-
-
-def _own(ours: Iterable[int]) -> dict[int, tuple[float, float]]:
-    """These processes and all below them, by number, with their processor time in seconds: their
-    own, and that of children whose end they waited for."""
-    found = {}
-    for pid in {*ours, *below(*ours)}:
-        with contextlib.suppress(psutil.Error):
-            spent = psutil.Process(pid).cpu_times()
-            waited_s = spent.children_user + spent.children_system
-            found[pid] = spent.user + spent.system, waited_s
-    return found
-
-
-def _spent_s(
-    before: Mapping[int, tuple[float, float]], after: Mapping[int, tuple[float, float]]
-) -> float:
-    """The processor time that our processes took in between, in seconds."""
-    own_s = waited_s = 0.0
-    for pid, (own_now_s, waited_now_s) in after.items():
-        own_then_s, waited_then_s = before.get(pid, (0.0, 0.0))
-        own_s += own_now_s - own_then_s
-        waited_s += waited_now_s - waited_then_s
-    # Processes that ended in between had time before, which is now in their parents' count.
-    ended_s = sum(sum(times) for pid, times in before.items() if pid not in after)
-    return own_s + max(0.0, waited_s - ended_s)
+    busy_s = 0.0
+    for one in (counted[core] for core in cores if core < len(counted)):
+        # The kernel counts the time of virtual machines twice (man 5 proc_stat).
+        busy_s += sum(one) - one.idle - one.iowait - one.guest - one.guest_nice
+    return busy_s

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Collection, Iterator
 
 import torch
 
 REAL_TIME = os.SCHED_RR | os.SCHED_RESET_ON_FORK  # sched(7)
+
+
+def use_threads(n_threads: int) -> None:
+    """Let torch use so many threads in this thread; other threads of the program keep theirs.
+
+    Source:
+        at::get_num_threads (aten/src/ATen/ParallelOpenMP.cpp) asks OpenMP, which keeps a number for
+        each thread; torch.set_num_threads also sets that of threads that start later.
+    """
+    getattr(ctypes.CDLL(None), "omp_set_num_threads", torch.set_num_threads)(n_threads)
 
 
 def lead(on: bool) -> bool:
@@ -43,14 +54,14 @@ def on_last_core() -> Iterator[None]:
     Not for a judge that polls: two polling judges on one core would keep each other from running.
     """
     threads, cores = torch.get_num_threads(), os.sched_getaffinity(0)
-    torch.set_num_threads(1)
+    use_threads(1)
     os.sched_setaffinity(0, {max(cores)})
     lead(True)
     try:
         yield
     finally:
         lead(False)
-        torch.set_num_threads(threads)
+        use_threads(threads)
         os.sched_setaffinity(0, cores)
 
 

@@ -29,31 +29,24 @@ class RoundObserver(Protocol):
 
     def inputs(self, *purpose: Any) -> list[Any]:
         """Inputs of the task's own that no call has had before."""
-        ...
 
     def begin(self) -> None:
         """The modules are warm; the rounds begin."""
-        ...
 
     def untimed_call(self, rng: random.Random) -> Untimed | None:
         """A call that the coming round is to be for; None for a timed round."""
-        ...
 
     def candidate_called(self, arguments: list[Any], call: Call) -> None:
         """The candidate was timed and stands still; its output is to be released or held."""
-        ...
 
     def round_ended(self, number: int, arguments: list[Any], calls: dict[str, Call]) -> None:
         """All modules were timed on the inputs of ``("round", number)``."""
-        ...
 
     def warn(self, warnings: list[Warned]) -> None:
         """Warnings for the verdict."""
-        ...
 
     def end(self, samples_ns: Sequence[int]) -> None:
         """The last round is over; the candidate's times."""
-        ...
 
 
 @dataclass(frozen=True)

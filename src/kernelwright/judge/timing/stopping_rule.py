@@ -18,7 +18,7 @@ a narrow one would select lucky runs: intervals of 95 % would hold the truth in 
 
 
 def is_enough(ratios: list[float], spent_s: float, budget_s: float) -> bool:
-    """Whether more rounds are not worth their time."""
+    """True if more rounds are not worth their time."""
     n = len(ratios)
     if n >= MAX_ROUNDS or (n >= MIN_ROUNDS and spent_s > budget_s):
         return True

@@ -116,10 +116,7 @@ class Stopwatch:
         return gathered([runner.child.pid for runner in runners])
 
     def call(
-        self,
-        runner: Runner,
-        arguments: list[Any],
-        purpose: CallPurpose = CallPurpose(),
+        self, runner: Runner, arguments: list[Any], purpose: CallPurpose = CallPurpose()
     ) -> Call:
         """One timed call, from standstill to standstill.
 

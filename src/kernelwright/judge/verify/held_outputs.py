@@ -15,7 +15,7 @@ from kernelwright.judge.sandbox.runner import Call, Runner
 
 
 class HeldOutputs:
-    """What the caller of a child holds of its outputs, by name."""
+    """The outputs of a child that its caller holds, by name."""
 
     def __init__(self, results: Results, runner: Runner) -> None:
         self._results, self._runner = results, runner
@@ -26,7 +26,7 @@ class HeldOutputs:
 
     def take(self, names: Iterable[str], call: Call) -> None:
         """Hold a call's outputs under these names, unless all lie in its arguments' memory."""
-        if not all(self._results.returned):
+        if call.outputs is not None and not all(self._results.returned):
             self._held |= dict.fromkeys(names, (call.claims, call.outputs))
 
     def refuse_shared(self, claims: list[Claim]) -> list[Warned]:

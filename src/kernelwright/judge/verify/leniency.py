@@ -12,8 +12,8 @@ import torch
 
 from kernelwright.judge.checks import OWN_WEIGHTS, Draw
 from kernelwright.judge.compare import allowances
+from kernelwright.judge.compare.expected import LOOSE_SHARE, USELESS, Expected
 from kernelwright.judge.compare.operators import Rounding
-from kernelwright.judge.compare.outputs import LOOSE_SHARE, USELESS, Expected
 from kernelwright.judge.reference import nudges
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.sandbox.layout import map_tensors
@@ -24,7 +24,10 @@ itself: one alone misses most of what they can do together."""
 
 
 def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with the allowance that an ill-conditioned task needs."""
+    """Allow what an ill-conditioned task needs: float64 results move with the inputs' last digits.
+
+    On inputs beyond the task's own, and for integer results, single numbers are asked about too.
+    """
     if expected.is_conditioned:
         return expected
     moved, factors = oracle.expectations.moved(draw, arguments, expected, 1.0)
@@ -32,37 +35,39 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     if moved is None:
         return expected
     is_own = draw.check.is_own
-    # As initialisers leave them results may cancel, as the logarithm of a rotation's
-    # determinant: other weights show those errors.
+    # Results may cancel with the weights that initialisers leave, as the logarithm of a
+    # rotation's determinant does: other weights show errors then.
     most = USELESS if is_own and draw.check is not OWN_WEIGHTS else math.inf
     further = further or [torch.full_like(one, math.nan) for one in moved]  # shows no jumps
-    wider = allowances.conditioned(moved, further, expected, factors, most=most)
-    run, _ = runs = _both_precisions(oracle, draw)
-    wider = nudges.pooled(runs, arguments, wider)
-    zeros_too = _may_move_zeros(oracle, draw)
-    wider = nudges.tied(run, arguments, wider) if zeros_too else wider
-    loose = expected.loose or nudges.loose_as_computed(
-        runs, arguments, expected, zeros_too=zeros_too
+    rows = zip(expected.outputs, moved, further, factors, strict=True)
+    outputs = tuple(allowances.conditioned(*row, most=most) for row in rows)
+    wider = replace(
+        expected,
+        outputs=outputs,
+        is_conditioned=True,
+        loose_share=LOOSE_SHARE if is_own else 1.0,
     )
-    wider = replace(wider, loose=loose, loose_share=LOOSE_SHARE if is_own else 1.0)
+    has_integers = not all(one.is_float for one in outputs)
+    if has_integers or _may_move_zeros(oracle, draw):
+        wider = _nudged(oracle, draw, arguments, wider)
     return _kept(oracle, draw, wider)
 
 
 def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with how far each number jumps, for results of which few numbers are wrong."""
-    if expected.jumps:
+    """Note how far each number jumps, for results of which few numbers are wrong."""
+    if all(one.jumps is not None for one in expected.outputs if one.is_float):
         return expected
-    jumps = nudges.jumps(
-        _both_precisions(oracle, draw),
-        arguments,
-        expected,
-        zeros_too=_may_move_zeros(oracle, draw),
-    )
-    return _kept(oracle, draw, replace(expected, jumps=jumps))
+    return _kept(oracle, draw, _nudged(oracle, draw, arguments, expected))
+
+
+def _nudged(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
+    runs = _both_precisions(oracle, draw)
+    zeros_too = _may_move_zeros(oracle, draw)
+    return nudges.nudged(runs, arguments, expected, zeros_too=zeros_too)
 
 
 def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
-    """``expected`` with what the rounding of the reference's operators explains.
+    """Allow what the rounding of the reference's operators explains.
 
     That is where numbers cancel between operators (one minus a share of sums, a mean of differences
     of logarithms), and integers that rounding decides, as the order of scores that saturate. What
@@ -73,19 +78,18 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
     if is_known or nudges.are_narrow(arguments):
         return expected
     wide = map_tensors(nudges.widen, arguments)
-    is_own = draw.check.is_own
-    most = USELESS if is_own else math.inf
+    most = USELESS if draw.check.is_own else math.inf
     for seed in range(N_ROUNDINGS):
         rounding = partial(Rounding, seed, alike=seed % 2 == 0, equal_terms=tolerance.equal_terms)
-        found = [
+        found, further = (
             oracle.forward.in_float64(draw.weights, wide, watch=partial(rounding, times=times))
             for times in (1.0, allowances.FURTHER)
-        ]
-        if all(found):
-            expected = allowances.explained_by_rounding(expected, *found, most=most)
-            if expected.loose:
-                loose = nudges.looser(expected.loose, found, expected.own, by_row=not is_own)
-                expected = replace(expected, loose=loose)
+        )
+        if found and further:
+            rows = zip(expected.outputs, found, further, strict=True)
+            outputs = [allowances.explained_by_rounding(*row, most=most) for row in rows]
+            expected = nudges.looser(replace(expected, outputs=tuple(outputs)), found)
+            expected = nudges.looser(expected, further)
     return _kept(oracle, draw, replace(expected, is_explained=True))
 
 

@@ -12,6 +12,7 @@ from kernelwright.judge.checks import OWN_WEIGHTS, Draw, derive_seed
 from kernelwright.judge.checks.registry import AFTER_OWN, PLAIN
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.verify.causes import with_cause
 from kernelwright.judge.verify.verification import Turn, Verification
 
@@ -24,10 +25,19 @@ N_REPEATED = 2
 
 
 class Clock(Protocol):
-    """What calls a candidate: the judge's stopwatch."""
+    """Calls a candidate: the judge's stopwatch."""
 
     limit_s: float
-    checked_call: Turn
+
+    @property
+    def checked_call(self) -> Turn: ...
+
+
+class SharedDevice(Protocol):
+    """Lets calls that are not timed run beside others: the judge's device lock."""
+
+    def shared(self, runner: Runner) -> AbstractContextManager[Any]:
+        """Use the device for a runner's calls."""
 
 
 class CheckPlan:
@@ -47,7 +57,7 @@ class CheckPlan:
         self._left_out: list[str] = []
 
     def run(
-        self, verification: Verification, clock: Clock, device_lock: Any, is_crowded: bool
+        self, verification: Verification, clock: Clock, device_lock: SharedDevice, is_crowded: bool
     ) -> None:
         """Check one candidate; ``is_crowded``: there is no memory to keep results in.
 
@@ -87,7 +97,8 @@ class CheckPlan:
         return self._oracle.expectations.spent.seconds > ORACLE_BUDGET_S
 
     def _leave_out(self, start: int) -> None:
-        """Leave out the draws from there on, for later candidates too: all are checked alike."""
+        """Leave out the draws from ``start`` on, for later candidates too: all are checked
+        alike."""
         self._left_out += [draw.name for draw in self.draws[start:]]
         del self.draws[start:]
 
@@ -107,5 +118,6 @@ class CheckPlan:
         return outputs
 
 
-def _beside(verification: Verification, device_lock: Any) -> AbstractContextManager[Any]:
+def _beside(verification: Verification, device_lock: SharedDevice) -> AbstractContextManager[Any]:
+    """Share the device with other calls that are not timed."""
     return device_lock.shared(verification.runner)

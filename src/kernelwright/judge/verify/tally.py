@@ -1,4 +1,4 @@
-"""What the checks of one candidate have found so far."""
+"""The findings of the checks of one candidate so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from kernelwright.core.evaluation import Numerics
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.checks import Check
-from kernelwright.judge.compare.outputs import Agreement, Expected
+from kernelwright.judge.compare.expected import Expected
+from kernelwright.judge.compare.outputs import Agreement
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Tally:
     def add(self, name: str, found: Agreement, expected: Expected, place: str) -> None:
         """Note one comparison; the one that uses most of its allowance is kept.
 
-        What was seen of the outputs is said once, of the ``place`` where it was seen first.
+        A warning about the outputs is given once, with the ``place`` where it was seen first.
         """
         self.warn(expected.warnings)
         for seen in found.warnings:

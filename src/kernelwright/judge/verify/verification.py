@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -15,9 +14,10 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.outcome import ReasonCode, Status, Warned, WarningCode
 from kernelwright.judge.baselines.library_settings import EAGER
-from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw, derive_seed
+from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
+from kernelwright.judge.compare.expected import USELESS, Expected
 from kernelwright.judge.compare.measures import differ, furthest
-from kernelwright.judge.compare.outputs import USELESS, Agreement, Expected, are_near, compare
+from kernelwright.judge.compare.outputs import Agreement, are_near, compare
 from kernelwright.judge.compare.specials import nan_left, require_specials
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import fitness
@@ -26,12 +26,10 @@ from kernelwright.judge.refusal import Refused, WrongValues
 from kernelwright.judge.sandbox.layout import bytes_of, leaves
 from kernelwright.judge.sandbox.runner import Call, Runner
 from kernelwright.judge.verify import leniency
+from kernelwright.judge.verify.chance import Rechecks, TimedSample
 from kernelwright.judge.verify.held_outputs import HeldOutputs
 from kernelwright.judge.verify.tally import Tally
 
-VERIFIED_SHARE, FEWEST_VERIFIED = 0.1, 3
-"""Share of the timed calls that are compared with float64, and how many at least: of seven calls
-none would be drawn in half of the verdicts. All are compared with eager's result."""
 SURPRISE_SHARE = 0.2
 """Share of the rounds that begin with a checked call on perturbed inputs."""
 RECHECKS_S, FEWEST_RECHECKS = 0.3, 2
@@ -68,11 +66,11 @@ class Verification:
         self._timed = TimedSample(self._coin)
 
     def run(self, draw: Draw, turn: Turn) -> list[torch.Tensor]:
-        """The outputs of one checked call; none where the reference itself has no answer."""
+        """Make one checked call and return its outputs; none if the reference itself has no
+        answer."""
         arguments = self.oracle.inputs.kept(draw)
         expected = self.oracle.expectations.of(draw, arguments)
         if expected is None:
-            self.tally.warn(self.oracle.expectations.refusals)
             return []
         is_reloaded = draw.weights != USUAL
         if is_reloaded:
@@ -85,16 +83,17 @@ class Verification:
                 return []
             raise refused.at(self._whole_place(draw)) from None
         self.look(arguments, call)
-        self._compare(draw, call.outputs, arguments, expected)
+        outputs = outputs_of(call)
+        self._compare(draw, outputs, arguments, expected)
         if is_reloaded:
             self.runner.load(self.oracle.state(USUAL), limit_s=LOAD_LIMIT_S)
-        return call.outputs
+        return outputs
 
     def repeat(self, before: dict[Draw, list[torch.Tensor]], *, limit_s: float) -> None:
-        """More calls on the inputs that gave ``before``: they show races, and sums in an order that
-        changes.
+        """Call again on the inputs that gave ``before``: that shows races, and sums in an order
+        that changes.
 
-        First the inputs alternate, so that what is left in memory is never the right result; then
+        First the inputs alternate, so that memory never holds the right result from before; then
         the same inputs come again and again. Calls follow each other closely, on warm caches:
         threads meet otherwise than in timed calls. Results that differ by no more than the allowed
         error are a warning, because atomics are honest.
@@ -107,11 +106,11 @@ class Verification:
             draw = draws[number % len(draws) if number < IN_TURNS else 0]
             arguments = self.oracle.inputs.kept(draw)
             self.runner.put(arguments)
-            outputs = self.runner.call(limit_s=limit_s, take=True).outputs
+            outputs = outputs_of(self.runner.call(limit_s=limit_s, take=True))
             self._refuse_changed(arguments)
             self.runner.release()
             if any(map(differ, before[draw], outputs)):
-                expected = self.oracle.expectations.of(draw, arguments)
+                expected = self._expected(draw, arguments)
                 where = "when called again on the same inputs"
                 self._compare(draw, outputs, arguments, expected, where=where)
                 spread = max(spread, furthest(before[draw], outputs))
@@ -121,7 +120,8 @@ class Verification:
             self.tally.warn([Warned(WarningCode.VARIES, told)])
 
     def visit(self, draw: Draw, turn: Turn) -> None:
-        """One checked call on another set of inputs that the task declares."""
+        """Make one checked call on another set of inputs that the task declares."""
+        assert draw.shapes is not None
         self._change_shapes(draw, draw.shapes.example)
         try:
             self.run(draw, turn)
@@ -129,7 +129,7 @@ class Verification:
             raise refused.at(draw.place) from None
 
     def come_home(self, turn: Turn) -> None:
-        """Back to the task's own shapes after others, with one more checked call."""
+        """Return to the task's own shapes after others, with one more checked call."""
         self._change_shapes(self.oracle.first, self.oracle.example)
         self.run(self.oracle.first, turn)
 
@@ -140,14 +140,15 @@ class Verification:
         self.runner.reshape(arguments, self.oracle.state(USUAL), example)
 
     def look(self, arguments: list[Any], call: Call) -> None:
-        """What must hold after every call, before the child goes on."""
+        """Check what must hold after every call, before the child goes on: it has written to no
+        other argument than the reference does, and shares no memory with outputs that are held."""
         self._refuse_changed(arguments)
         self.tally.warn(self._held.refuse_shared(call.claims))
         self._calls_left -= 1
         names = [WATCHED] if WATCHED not in self._held or self._calls_left <= 0 else []
         if names:
             self._held.check(WATCHED, call.claims)
-            if KEPT not in self._held and self._is_small(call.outputs):
+            if KEPT not in self._held and self._is_small(outputs_of(call)):
                 names.append(KEPT)
             self._held.take(names, call)
             if not self._holds:
@@ -156,12 +157,16 @@ class Verification:
         self.runner.release(hold=names)
 
     def compare_timed(self, draw: Draw, arguments: list[Any], calls: dict[str, Call]) -> None:
-        """Verify a timed call: beside eager's outputs of the same round, some against float64.
+        """Verify a timed call beside eager's outputs of the same round, and by chance against
+        float64.
 
-        ``calls`` of the round, by name, are taken out: float64 needs the memory.
+        The ``calls`` of the round, by name, are taken out: float64 needs the memory.
         """
-        outputs, usual = calls.pop(CANDIDATE).outputs, self.oracle.expectations.usual
-        is_near = EAGER in calls and are_near(outputs, calls.pop(EAGER).outputs, usual)
+        outputs, usual = outputs_of(calls.pop(CANDIDATE)), self.oracle.expectations.usual
+        eager = calls.pop(EAGER, None)
+        is_near = False
+        if eager is not None and usual is not None:
+            is_near = are_near(outputs, outputs_of(eager), usual)
         may_wait = self._is_small([*leaves(arguments), *outputs])
         timed = (draw, arguments, outputs)
         if self._timed.is_chosen(timed, at_once=not is_near, may_wait=may_wait):
@@ -169,30 +174,34 @@ class Verification:
 
     def _verify(self, draw: Draw, arguments: list[Any], outputs: list[torch.Tensor]) -> None:
         self._timed.n_verified += 1
-        self._compare(draw, outputs, arguments, self.oracle.expectations.of(draw, arguments))
+        self._compare(draw, outputs, arguments, self._expected(draw, arguments))
+
+    def _expected(self, draw: Draw, arguments: list[Any]) -> Expected:
+        """Return what a call should return for which the reference is known to have an answer."""
+        expected = self.oracle.expectations.of(draw, arguments)
+        assert expected is not None
+        return expected
 
     def is_surprised(self) -> bool:
         """Whether a round is to begin with a check, so that none can be told apart."""
         return self._coin.random() < SURPRISE_SHARE
 
     def get_ready(self, draws: list[Draw]) -> None:
-        """Work out what the next recheck is to give, long before: by the time that passes before a
-        checked call, a candidate that looks at the clock would know which calls are checked."""
+        """Work out long before what the next recheck should give: by the time that passes before
+        a checked call, a candidate that looks at the clock would know which calls are checked."""
         self._rechecks.get_ready(draws)
 
     def recheck(self, draws: list[Draw], turn: Turn) -> float:
-        """One checked call on inputs never seen, the checks by turns; ``get_ready`` comes before.
-
-        Returns:
-            The seconds that it took.
-        """
+        """Make one checked call on inputs never seen, the checks by turns; ``get_ready`` comes
+        before. Returns the seconds that it took."""
         start_s = time.monotonic()
         self.run(self._rechecks.next(), turn)
         self.get_ready(draws)
         return time.monotonic() - start_s
 
     def recheck_rest(self, draws: list[Draw], turn: Turn) -> None:
-        """The checks that have had no turn since the rounds began, or as many as time allows."""
+        """Make the checks that have had no turn since the rounds began, or as many as time
+        allows."""
         end_s, n_before = time.monotonic() + RECHECKS_S, self._rechecks.n_made
         n_all = self._rechecks.begin_rest(draws)
         while self._rechecks.n_made < max(n_all, n_before + FEWEST_RECHECKS):
@@ -203,13 +212,13 @@ class Verification:
             self.recheck(draws, turn)
 
     def _call_between(self, turn: Turn) -> None:
-        """A call on inputs of the task's own, whose results are not compared: what was worked out
-        before it says nothing about the call that follows."""
+        """Call on inputs of the task's own without comparing results, so that the time before a
+        checked call says nothing about it."""
         arguments = self.oracle.arguments(Draw(TASK, self._coin.getrandbits(62)))
         self.look(arguments, turn(self.runner, arguments, take=True))
 
     def finish(self) -> None:
-        """What is left to verify after the last call."""
+        """Verify what is left after the last call."""
         for timed in self._timed.left():
             self._verify(*timed)
         self._held.check(WATCHED)
@@ -220,7 +229,7 @@ class Verification:
         written = self.runner.changed_arguments(arguments)
         if not _is_beyond(written, changed):
             return
-        # What the reference writes to may depend on the values.
+        # The reference may write to other arguments for other values.
         own = fitness.written_by(self.oracle.forward.modules[USUAL], arguments)
         if _is_beyond(written, own):
             which = "its inputs, which" if not any(changed) else "inputs that"
@@ -232,7 +241,7 @@ class Verification:
         return bytes_of(outputs) <= KEPT_SHARE * self.runner.backend.memory_bytes()
 
     def _is_warning_only(self, draw: Draw, expected: Expected) -> bool:
-        """Whether a difference there is a matter for a warning."""
+        """Whether a difference under this draw's check is only a warning."""
         policy = draw.check.policy
         return policy is not None and not policy.unless(
             self.oracle.profile, expected, self.tally.warned
@@ -241,6 +250,7 @@ class Verification:
     def _warn(self, draw: Draw, why: str) -> None:
         self.tally.warned.add(draw.check)
         policy = draw.check.policy
+        assert policy is not None
         self.tally.warn([Warned(policy.code, f"{policy.warning}: {why}")])
 
     def _compare(
@@ -278,14 +288,15 @@ class Verification:
         return draw.place
 
     def _whole_place(self, draw: Draw) -> str:
-        """For a refusal: with what was varied of the task's own, so that its author finds it."""
+        """The place for a refusal, with the inputs that were varied, so that its author can find
+        it."""
         varied = "" if draw.shapes else self.oracle.profile.inputs.fixed.text()
         return ", ".join(filter(None, (self._place(draw), varied)))
 
     def _compared(
         self, draw: Draw, outputs: list[torch.Tensor], arguments: list[Any], expected: Expected
     ) -> tuple[Agreement, Expected]:
-        """How well outputs agree, and with what: allowances that cost runs come when others fail.
+        """Compare outputs; allowances that cost runs of the reference come when others fail.
 
         Raises:
             WrongValues: they do not agree.
@@ -307,85 +318,12 @@ class Verification:
         return compare(outputs, expected), expected
 
 
-Timed = tuple[Draw, list[Any], list[torch.Tensor]]
-"""A timed call: its draw, arguments and outputs."""
-
-
-class TimedSample:
-    """Which timed calls are compared with float64, drawn at random from all of them."""
-
-    def __init__(self, coin: random.Random) -> None:
-        self._coin = coin
-        self._n_timed = self.n_verified = 0
-        self._waiting: list[Timed] = []
-
-    def is_chosen(self, timed: Timed, *, at_once: bool, may_wait: bool) -> bool:
-        """Whether to verify a call now, ``at_once`` in any case; where it ``may_wait``, another one
-        may be verified at the end."""
-        self._n_timed += 1
-        share = VERIFIED_SHARE
-        if not may_wait:  # too large to be kept until the end
-            share = max(share, FEWEST_VERIFIED / self._n_timed)
-        if at_once or self._coin.random() < share:
-            return True
-        if may_wait:
-            self._waiting.append(timed)
-            if len(self._waiting) > FEWEST_VERIFIED:
-                self._drop_one()
-        return False
-
-    def _drop_one(self) -> None:
-        """Drop a waiting call such that each timed call is among them with the same probability."""
-        place = self._coin.randrange(self._n_timed - self.n_verified)
-        del self._waiting[place if place < FEWEST_VERIFIED else -1]
-
-    def left(self) -> Iterator[Timed]:
-        """The calls that are still to be verified, while fewer than FEWEST_VERIFIED have been."""
-        self._coin.shuffle(self._waiting)
-        while self._waiting and self.n_verified < FEWEST_VERIFIED:
-            yield self._waiting.pop()
-        self._waiting.clear()
-
-
-class Rechecks:
-    """Checked calls during the rounds and after them, on inputs never seen."""
-
-    def __init__(self, oracle: Oracle, coin: random.Random) -> None:
-        self._oracle, self._coin = oracle, coin
-        self.n_made = 0
-        self._left: list[Draw] = []
-        self._n_drawn: Counter[Draw] = Counter()
-        """By check and turn: what was worked out for one candidate serves the next."""
-        self._ready: Draw | None = None
-
-    def get_ready(self, draws: list[Draw]) -> None:
-        """Choose the next one, and work out what it should give."""
-        self._refill(draws)
-        draw = self._left.pop()
-        self._n_drawn[draw] += 1
-        seed = derive_seed(self._oracle.secret, draw.name, self._n_drawn[draw])
-        self._ready = Draw(draw.check, seed + draw.turn, draw.turn)
-        self._oracle.expectations.of(self._ready, self._oracle.inputs.kept(self._ready))
-
-    def next(self) -> Draw:
-        """The one that is ready."""
-        self.n_made += 1
-        return self._ready
-
-    def begin_rest(self, draws: list[Draw]) -> int:
-        """Put the checks first that a sample of the inputs does not show, whether they have had a
-        turn or not; how many rechecks there are in all until each check has had one."""
-        self._refill(draws)
-        rare = [draw for draw in draws if draw.check.is_rare]
-        n_before = len(self._left)
-        self._left = [draw for draw in self._left if draw not in rare] + rare
-        return len(draws) + len(self._left) - n_before
-
-    def _refill(self, draws: list[Draw]) -> None:
-        if not self._left:
-            self._left = self._coin.sample(draws, len(draws))
+def outputs_of(call: Call) -> list[torch.Tensor]:
+    """The outputs of a call that took them."""
+    assert call.outputs is not None
+    return call.outputs
 
 
 def _is_beyond(written: list[bool], known: list[bool]) -> bool:
-    """Whether more is written to than is known to be."""
+    """Whether a tensor was written to that is not known to be."""
     return any(one and not other for one, other in zip_longest(written, known, fillvalue=False))

@@ -18,8 +18,8 @@ class InductorProposer:
     compiler's idiom, to learn from and to refine.
 
     Not covered:
-        There is no proposal for a task that torch.compile breaks into several graphs, or whose code
-        draws random numbers or calls special library functions.
+        There is no proposal for a training step, for a task that torch.compile breaks into several
+        graphs, or for one whose code draws random numbers or calls special library functions.
     """
 
     name = NAME
@@ -34,7 +34,7 @@ class InductorProposer:
         from kernelwright.proposers.inductor.standalone import NotStandalone, standalone
 
         dialect = next((d for d in brief.dialects if DIALECTS.get(d) == brief.device.kind), None)
-        if dialect is None or brief.exemplars:
+        if dialect is None or brief.exemplars or brief.task.step_of:
             return
         generated = generate_apart(brief.task, brief.device, timeout_s=brief.budget_s)
         if generated is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from kernelwright.core.candidate import Brief, Proposal
 
@@ -12,7 +12,7 @@ class RulesProposer:
 
     name = "rules"
 
-    def propose(self, brief: Brief) -> Iterator[Proposal]:
+    def propose(self, brief: Brief) -> Generator[Proposal, None, str]:
         """Yield proposals, the most promising first; the same brief gives the same proposals.
 
         Raises:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
+import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
 from kernelwright.compiler.candidate.naming import renamed
 from kernelwright.compiler.candidate.parts import Part, open_parts
-from kernelwright.compiler.capture.capture import CannotCapture
-from kernelwright.compiler.codegen.base import Emitter, Schedule, Target
+from kernelwright.compiler.candidate.training import TrainedModule, open_trained, write_trained
+from kernelwright.compiler.capture.capture import CannotCapture, Captured
+from kernelwright.compiler.capture.free import Freed
+from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.flow import Unsupported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.compiler.ir.ir import Program
+from kernelwright.compiler.ir.ir import FreeSize, Program
+from kernelwright.compiler.ir.prepared import prepared_steps
+from kernelwright.compiler.ir.sizes import (
+    Follows,
+    NotFree,
+    fixed,
+    following,
+    names_in,
+    next_prime,
+    with_example,
+)
 from kernelwright.compiler.rewrite import (
     BIASES,
     IMAGES_TOO,
@@ -34,6 +47,8 @@ from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.training_step import CANDIDATE
+from kernelwright.proposers.emitted import EMITTER_VERSION, MARK, is_outdated
 from kernelwright.proposers.rules.order import (
     convolutions,
     in_order,
@@ -54,6 +69,9 @@ SEED = 0
 COMPILE_S = 15.0
 """Smallest budget in seconds for candidates that torch.compile tunes, which takes 10 to 50 s for
 one candidate on an H200."""
+SHARE_OPENING = 0.25
+"""Largest share of the budget that opening a task may take for its sizes to be freed as well, which
+takes about as long again."""
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 N_FIRST = 4
@@ -70,6 +88,8 @@ class Variant:
     """Whether matrix products and convolutions are own code if the dialect supports it."""
     rules: tuple[Rule, ...] = RULES
     """The rules that rewrite the graph before it is fused."""
+    partition: str = "recompute"
+    """How a training step is cut in two; of no account elsewhere."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
@@ -100,6 +120,15 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     )
 
 
+def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
+    """Return the same for training steps: no layouts of images, and two ways to cut in two."""
+    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
+    ways = variants(device_kind)
+    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
+    saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
+    return (first, saving, *others)
+
+
 @dataclass
 class OpenedTask:
     """The captured parts of a brief's task, and the programs made from them.
@@ -110,28 +139,121 @@ class OpenedTask:
 
     brief: Brief
     _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
+    _trained: dict[str, TrainedModule] = field(default_factory=dict)
+    """The module of a training step, by the way in which it is cut."""
+    _free: dict[tuple[str, str], Program | None] = field(default_factory=dict)
+    _freed: list[Freed] = field(default_factory=list)
+    """What was made of the iterator ``Part.freed``."""
 
     def __post_init__(self) -> None:
-        reference = open_reference(self.brief.task)
-        module = reference.build(SEED)
-        self.trains = module.training
-        kind = self.brief.device.torch_kind
-        self.text, self.parts = open_parts(self.brief.task, module, reference, kind)
+        begin = time.monotonic()
+        kind = self.brief.device.kind
+        self.reference = open_reference(self.brief.task)
+        self.module = self.reference.build(SEED)
+        self.trains = self.module.training
+        if self.brief.task.step_of:
+            self.variants = variants_for_training(kind)
+            self.parts = [*self.trained(self.variants[0]).parts]
+        else:
+            self.variants = variants(kind)
+            self.text, self.parts = open_parts(
+                self.brief.task, self.module, self.reference, self.torch_kind
+            )
+        if time.monotonic() - begin > SHARE_OPENING * self.brief.budget_s and self.parts:
+            self.parts[0] = replace(self.parts[0], freed=iter(()))
+
+    @property
+    def torch_kind(self) -> str:
+        return self.brief.device.torch_kind
+
+    def trained(self, variant: Variant) -> TrainedModule:
+        """Return the module of a training step, cut as ``variant`` says."""
+        way = variant.partition
+        if way not in self._trained:
+            self._trained[way] = open_trained(
+                self.brief.task, self.module, self.reference, self.torch_kind, way
+            )
+        return self._trained[way]
 
     @property
     def target(self) -> Target:
         return Target(str(self.brief.device), self.brief.threads)
 
+    def parts_of(self, variant: Variant) -> Sequence[Part]:
+        """Return the parts as ``variant`` has them."""
+        return self.trained(variant).parts if self.brief.task.step_of else self.parts
+
     def programs(self, variant: Variant, emitter: Emitter) -> list[Program]:
         """Return the parts fused by ``variant``, as far as ``emitter`` supports it."""
         key = (variant.name, emitter.dialect)
         if key not in self._programs:
+            if (free := self.free_program(variant, emitter)) is not None:
+                self._programs[key] = [free]
+                return self._programs[key]
             used: set[str] = set()
             self._programs[key] = [
-                renamed(_assembled(part, variant, emitter), part.arguments, used)
-                for part in self.parts
+                renamed(_assembled(part.captured, variant, emitter), part.arguments, used)
+                for part in self.parts_of(variant)
             ]
         return self._programs[key]
+
+    def free_program(self, variant: Variant, emitter: Emitter) -> Program | None:
+        """Return the whole module fused by ``variant`` with as many free sizes as it can have, the
+        task's own as their example; None if all are fixed."""
+        key = (variant.name, emitter.dialect)
+        if key not in self._free:
+            found = (self._with_free_sizes(each, variant, emitter) for each in self._all_freed())
+            self._free[key] = next(filter(None, found), None)
+        return self._free[key]
+
+    def _all_freed(self) -> Iterator[Freed]:
+        yield from self._freed
+        for each in self.parts[0].freed:
+            self._freed.append(each)
+            yield each
+
+    def _with_free_sizes(self, freed: Freed, variant: Variant, emitter: Emitter) -> Program | None:
+        arguments = self.parts[0].arguments
+        one, other = (
+            renamed(_assembled(captured, variant, emitter), arguments, set())
+            for captured in (freed.one, freed.other)
+        )
+        try:
+            program = following(one, other, freed.first, freed.second)
+        except Follows:
+            return None
+        if any(map(names_in, prepared_steps(program))):
+            return None  # what is kept for every call cannot hang on one call's sizes
+        tensors = [t.name for t in program.inputs]
+        sizes: dict[str, FreeSize] = {}
+        for dimension in freed.dimensions:
+            name = tensors[dimension.input]
+            allowed = freed.ranges[dimension.size]
+            free = FreeSize(dimension.size, name, dimension.dim, allowed.least, allowed.most)
+            sizes.setdefault(dimension.size, free)
+        program = replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
+        first = next(_schedules(program, emitter, self.target), {"compile": ""})
+        if "compile" in first or _emitted_free(program, emitter, first, self.target):
+            return program
+        return None
+
+    def emitted(
+        self, variant: Variant, emitter: Emitter, schedule: Schedule
+    ) -> tuple[Program, Emitted]:
+        """Return the program and its text: with free sizes where one text serves all.
+
+        Raises:
+            Unsupported: the text needs the sizes, and one of them is one: without its loop, the
+                program has other loops than the schedule says.
+        """
+        program = self.program(variant, emitter)
+        if program.sizes and "compile" not in schedule:
+            if (emitted := _emitted_free(program, emitter, schedule, self.target)) is not None:
+                return program, emitted
+            if 1 in _given(program).values():
+                raise Unsupported("a size of one that the text needs")
+        program = fixed(replace(program, sizes=()))
+        return program, emitter.emit(program, schedule, self.target)
 
     def program(self, variant: Variant, emitter: Emitter) -> Program:
         """Return all parts as one program, the form that emitters take."""
@@ -142,21 +264,24 @@ class OpenedTask:
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
     ) -> Proposal:
         """Return the proposal for one variant, dialect and schedule."""
-        program = self.program(variant, emitter)
-        emitted = emitter.emit(program, schedule, self.target)
+        program, emitted = self.emitted(variant, emitter, schedule)
         (first, *others) = self.parts
-        if others or first.path:
-            programs = self.programs(variant, emitter)
-            entry = self.brief.task.entry
-            text = write_multi_part(self.parts, programs, emitted, self.text, entry)
+        programs = self.programs(variant, emitter)
+        entry = "ModelNew"
+        if self.brief.task.step_of:
+            text, entry = write_trained(self.trained(variant), programs, emitted), CANDIDATE
+        elif others or first.path:
+            around = self.brief.task.entry
+            text = write_multi_part(self.parts, programs, emitted, self.text, around)
         else:
             face = replace(first.face, compiled=schedule.get("compile", ""))
             text = write(program, emitted, self.text, face)
         return Proposal(
-            candidate=Candidate(text, emitter.dialect),
+            candidate=Candidate(text, emitter.dialect, entry),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
-            schedule={"variant": variant.name, "kernels": dict(schedule)} | self._mode(),
+            schedule={"variant": variant.name, "kernels": dict(schedule), MARK: EMITTER_VERSION}
+            | self._mode(),
             parent=parent,
             note=variant.name if parent is None else f"{variant.name}, refined",
         )
@@ -167,8 +292,44 @@ class OpenedTask:
         return {"mode": "train" if self.trains else "eval"} if is_for_one else {}
 
 
-def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
-    graph, lineage = rewrite(part.captured, variant.rules)
+def _schedules(program: Program, emitter: Emitter, target: Target) -> Iterator[Schedule]:
+    """Yield the emitter's schedules for a first round, in numbers."""
+    return map(fixed, emitter.schedules(program, target))
+
+
+def _emitted_free(
+    program: Program, emitter: Emitter, schedule: Schedule, target: Target
+) -> Emitted | None:
+    """Return the text that serves all sizes; None if it hangs on them."""
+    try:
+        one, other = (
+            emitter.emit(with_example(program, example), schedule, target)
+            for example in _examples(program)
+        )
+    except NotFree:
+        return None
+    return one if one == other else None
+
+
+def _given(program: Program) -> dict[str, int]:
+    """The free sizes of the task's own inputs."""
+    shapes = {tensor.name: tensor.shape for tensor in program.inputs}
+    return {size.name: int(shapes[size.tensor][size.dim]) for size in program.sizes}
+
+
+def _examples(program: Program) -> list[dict[str, int]]:
+    """Two examples of a program's free sizes: primes near the task's own, and a third of those.
+    Neither is so small that it divides the numbers that programs are full of."""
+    given = _given(program)
+    taken: list[int] = []
+    for least, shrink in ((10, 1), (30, 3)):
+        for size in given.values():
+            taken.append(next_prime(max(least, size // shrink), *taken))
+    return [dict(zip(given, taken[at:], strict=False)) for at in (0, len(given))]
+
+
+def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
+    graph, lineage = rewrite(captured, variant.rules)
     return assemble_supported(
         graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
     )
@@ -177,8 +338,9 @@ def _assembled(part: Part, variant: Variant, emitter: Emitter) -> Program:
 def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     """Yield the first proposals of a first round, refinements of passed exemplars, then the rest.
 
-    Each text is yielded once. The first ones come first even if the brief has a history, since the
-    rules may be newer than it. The generator returns the reason why there were no proposals, as for
+    Each text is yielded once. What older emitters wrote for a winner is written anew before all
+    others. The first ones come next even if the brief has a history, since the rules may be newer
+    than it. The generator returns the reason why there were no proposals, as for
     a module that cannot be captured, or an empty text.
     """
     try:
@@ -187,9 +349,9 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
         return f"the rules cannot capture this module: {error}"
     n_proposed = 0
     seen = {exemplar.proposal.candidate.digest for exemplar in brief.exemplars}
-    first = _first(opened)
+    first = first_proposals(opened)
     opening = itertools.islice(first, BUILT_TOGETHER)
-    for proposal in itertools.chain(opening, _refined(opened), first):
+    for proposal in itertools.chain(_again(opened), opening, _refined(opened), first):
         if proposal.candidate.digest not in seen:
             seen.add(proposal.candidate.digest)
             n_proposed += 1
@@ -198,10 +360,9 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def _first(opened: OpenedTask) -> Iterator[Proposal]:
+def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
-    ways = variants(opened.brief.device.kind)
-    pairs = [(way, emitter) for way in ways for emitter in emitters(opened.brief)]
+    pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
     on_gpu = graphs if opened.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
@@ -243,14 +404,18 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
         program = opened.program(variant, emitter)
     except Unsupported:
         return
-    is_library = emitter.dialect == "torch" and not opened.parts[0].path
+    is_training = bool(opened.brief.task.step_of)
+    is_library = emitter.dialect == "torch" and not opened.parts[0].path and not is_training
     if not is_library and not any(program.own()):
         return
-    schedules = emitter.schedules(program, opened.target)
+    schedules = _schedules(program, emitter, opened.target)
+    if is_training:
+        schedules = map(_without_runner, schedules)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
     for schedule in itertools.islice(schedules, N_FIRST):
-        yield opened.proposal(variant, emitter, schedule)
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(variant, emitter, schedule)
 
 
 def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
@@ -264,31 +429,62 @@ def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:
     )
 
 
+def _again(opened: OpenedTask) -> Iterator[Proposal]:
+    """Yield what today's emitters write for the winners that older ones wrote."""
+    for proposal, _ in opened.brief.elsewhere:
+        if is_outdated(proposal):
+            yield from iter(partial(_next, _rewritten(opened, proposal)), None)
+
+
+def _rewritten(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    if way := _way_of(opened, parent):
+        with contextlib.suppress(Unsupported):
+            yield opened.proposal(*way, parent.schedule["kernels"], parent.candidate.digest)
+
+
 def _refined(opened: OpenedTask) -> Iterator[Proposal]:
     """Yield variations of the schedules of passed exemplars, the fastest exemplar first."""
-    by_name = {variant.name: variant for variant in variants(opened.brief.device.kind)}
-    by_dialect = {emitter.dialect: emitter for emitter in emitters(opened.brief)}
     for exemplar in sorted(opened.brief.exemplars, key=_slowness):
-        parent = exemplar.proposal
-        variant = by_name.get(parent.schedule.get("variant", ""))
-        emitter = by_dialect.get(parent.candidate.dialect)
-        if parent.proposer == NAME and exemplar.evaluation.passed and variant and emitter:
-            line = _neighbours(opened, variant, emitter, parent)
-            yield from iter(partial(_next, line), None)
+        if exemplar.proposal.proposer == NAME and exemplar.evaluation.passed:
+            yield from neighbours_of(opened, exemplar.proposal)
 
 
-def _neighbours(
-    opened: OpenedTask, variant: Variant, emitter: Emitter, parent: Proposal
-) -> Iterator[Proposal]:
-    known: Mapping[str, Any] = parent.schedule["kernels"]
+def neighbours_of(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    """Yield variations of a proposal's schedule, the most promising first."""
+    return iter(partial(_next, _neighbours(opened, parent)), None)
+
+
+def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
+    if way := _way_of(opened, parent):
+        program, known = opened.program(*way), parent.schedule["kernels"]
+        for schedule in map(fixed, way[1].refine(program, known, opened.target)):
+            if opened.brief.task.step_of:
+                schedule = _without_runner(schedule)
+            with contextlib.suppress(Unsupported):
+                yield opened.proposal(*way, schedule, parent.candidate.digest)
+
+
+def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
+    """The variant and the emitter of a proposal, as far as the rules still have its steps."""
+    variant = next(
+        (way for way in opened.variants if way.name == parent.schedule.get("variant")), None
+    )
+    dialect = parent.candidate.dialect
+    emitter = next((each for each in emitters(opened.brief) if each.dialect == dialect), None)
+    if variant is None or emitter is None:
+        return None
     try:
         program = opened.program(variant, emitter)
     except Unsupported:
-        return
-    if not {step.name for step in program.own()} <= known.keys():
-        return  # the rules have changed since, and the variant now has other steps
-    for schedule in emitter.refine(program, known, opened.target):
-        yield opened.proposal(variant, emitter, schedule, parent.candidate.digest)
+        return None
+    is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
+    return (variant, emitter) if is_known else None
+
+
+def _without_runner(schedule: Schedule) -> Schedule:
+    """Return the schedule for the steps alone: autograd calls those of a training step, and nothing
+    can be put around them."""
+    return {name: knobs for name, knobs in schedule.items() if name not in ("graph", "search")}
 
 
 def _slowness(exemplar: Exemplar) -> float:

@@ -97,10 +97,10 @@ def _sampled(brief: Brief, arm: Arm, draw: random.Random) -> float:
     rewards = [reward(call, brief) for call in _mine(brief, arm)]
     kind = kind_of(brief.task.source)
     others = [
-        trial.passed
-        for trial in brief.trials
-        if (trial.model, trial.context) == (arm.model, arm.context)
-        and kind_of(trial.task_source) == kind
+        past.passed
+        for past in brief.past_calls
+        if (past.model, past.context) == (arm.model, arm.context)
+        and kind_of(past.task_source) == kind
     ]
     won = sum(rewards) + ELSEWHERE_WEIGHT * sum(others)
     lost = len(rewards) + ELSEWHERE_WEIGHT * len(others) - won

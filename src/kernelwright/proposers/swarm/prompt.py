@@ -56,8 +56,8 @@ def in_form(messages: Messages, answer: str, fault: str) -> Messages:
 def _facts(brief: Brief, question: Question, parts: Sequence[str]) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "entry": ENTRY,
-        "reference_entry": brief.task.entry,
-        "signatures": signatures(brief.task.source, brief.task.entry),
+        "reference_entry": brief.task.model,
+        "signatures": signatures(brief.task.source, brief.task.model),
         "dialect": question.dialect,
         "device": brief.device.key,
         "purpose": question.purpose,

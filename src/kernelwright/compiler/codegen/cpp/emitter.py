@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kernelwright.compiler.codegen.anonymous import anonymous
-from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
+from kernelwright.compiler.codegen.base import Emitted, Schedule, Target, text_of
 from kernelwright.compiler.codegen.cpp import loader
 from kernelwright.compiler.codegen.cpp.gemm import contraction_text
 from kernelwright.compiler.codegen.cpp.gemm import supports as is_product
@@ -30,9 +30,13 @@ from kernelwright.compiler.ir.ir import (
     contiguous,
 )
 from kernelwright.compiler.ir.ops import has_indices
+from kernelwright.compiler.ir.sizes import free_reaches, names_in
 
 INT_LIMIT = 2**31 - 1
 """Largest index that uses 32 bits; 32-bit indices vectorise twice as wide as 64-bit ones."""
+
+C_TYPES = {"int": "c_int", "int64_t": "c_int64"}
+"""Types of indices, and what ctypes calls them."""
 
 
 class CppEmitter:
@@ -63,7 +67,7 @@ class CppEmitter:
         """Yield the schedules whose text differs from all earlier ones."""
         seen: set[str] = set()
         for schedule in schedules:
-            text = self.emit(program, schedule, target).definitions
+            text = text_of(lambda choice: self.emit(program, choice, target), schedule)
             if text not in seen:
                 seen.add(text)
                 yield schedule
@@ -75,6 +79,7 @@ class CppEmitter:
         launches: dict[str, str] = {}
         binds: list[str] = []
         written: dict[Hashable, str] = {}
+        kind = _index_type(program)
         for step in program.steps:
             if isinstance(step, Call):
                 made |= {tensor.name for tensor in step.outputs}
@@ -86,20 +91,23 @@ class CppEmitter:
             same = (anonymous(step, "", keep_axes=True), json.dumps(knobs, sort_keys=True))
             if same not in written:
                 written[same] = step.name
-                checks = ", ctypes.c_int" if has_indices(step) else ""
-                n_pointers = len(reads) + len(writes)
-                binds.append(f'_{step.name} = _bind("{step.name}", {n_pointers}{checks})')
+                given = [f'"{step.name}"', str(len(reads) + len(writes))]
+                given += [f"ctypes.{C_TYPES[kind]}" for _ in names_in(step)]
+                given += ["result=ctypes.c_int"] if has_indices(step) else []
+                binds.append(f"_{step.name} = _bind({', '.join(given)})")
                 texts.append(_function(step, knobs))
-            launches[step.name] = _launch(
-                written[same], fresh, [*reads, *writes], checks=has_indices(step)
-            )
+            passed = [f"{tensor.name}.data_ptr()" for tensor in (*reads, *writes)]
+            passed += names_in(step)
+            launches[step.name] = _launch(written[same], fresh, passed, checks=has_indices(step))
         if not texts:
             return Emitted((), "", {})
-        source = _source("\n".join(texts), program)
+        source = _source("\n".join(texts), kind)
         definitions = f'SOURCE = r"""\n{source}"""\n\n{loader.BUILD}' + "\n".join(binds) + "\n"
         if any("_empty(" in launch for launch in launches.values()):
             definitions += f"\n\n{loader.KEEP}"
-        return Emitted(loader.IMPORTS, definitions, launches)
+        reaches = free_reaches(_tensors(program)) if kind == "int" else []
+        limits = [f"{reach} < {INT_LIMIT}" for reach in reaches]
+        return Emitted(loader.IMPORTS, definitions, launches, limits=tuple(limits))
 
 
 def _function(step: Kernel | Contraction, knobs: Mapping[str, Any]) -> str:
@@ -119,10 +127,16 @@ def _telling(text: str) -> str:
     return f"{before}{told}{signature} {{\n  int outside = 0;\n{body}  return outside;\n}}\n"
 
 
-def _source(text: str, program: Program) -> str:
-    tensors = [t for step in program.own() for t in (*step.reads, *step.writes)]
-    largest = max(_extent(tensor) for tensor in tensors)
-    kind = "int" if largest < INT_LIMIT else "int64_t"
+def _tensors(program: Program) -> list[Tensor]:
+    return [t for step in program.own() for t in (*step.reads, *step.writes)]
+
+
+def _index_type(program: Program) -> str:
+    largest = max((_extent(tensor) for tensor in _tensors(program)), default=0)
+    return "int" if largest < INT_LIMIT else "int64_t"
+
+
+def _source(text: str, kind: str) -> str:
     parts = [loader.HEAD, f"using index = {kind};\n"]
     if "lanes_t<" in text:
         parts.append(loader.LANES)
@@ -136,11 +150,12 @@ def _extent(tensor: Tensor) -> int:
     return 1 + sum(max(size - 1, 0) * stride for size, stride in pairs)
 
 
-def _launch(name: str, fresh: list[Tensor], passed: list[Tensor], *, checks: bool) -> str:
+def _launch(name: str, fresh: list[Tensor], passed: list[str], *, checks: bool) -> str:
     lines = []
     for tensor in fresh:
         options = f'dtype=torch.{tensor.dtype}, device="cpu"'
-        if _extent(tensor) * SIZE_BYTES[tensor.dtype] >= loader.KEPT_BYTES:
+        large = _extent(tensor) * SIZE_BYTES[tensor.dtype] >= loader.KEPT_BYTES
+        if large or names_in(tensor):
             layout = f"{tensor.shape}, {tensor.strides}"
             lines.append(f"{tensor.name} = _empty({layout}, torch.{tensor.dtype})")
         elif tensor == contiguous(tensor.name, tensor.shape, tensor.dtype):
@@ -148,8 +163,7 @@ def _launch(name: str, fresh: list[Tensor], passed: list[Tensor], *, checks: boo
         else:
             layout = f"{tensor.shape}, {tensor.strides}"
             lines.append(f"{tensor.name} = torch.empty_strided({layout}, {options})")
-    pointers = ", ".join(f"{tensor.name}.data_ptr()" for tensor in passed)
-    call = f"_{name}({pointers})"
+    call = f"_{name}({', '.join(passed)})"
     if checks:
         lines += [f"if {call}:", '    raise IndexError("index out of range in self")']
         return "\n".join(lines)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernelwright.compiler.codegen.cpp.loop import Loop
 from kernelwright.compiler.codegen.cpp.nest import Nest
 from kernelwright.compiler.ir.ir import Axis, Const, Load, Store
+from kernelwright.compiler.ir.sizes import is_free
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def write_flat(loop: Loop) -> None:
         return
     vector, text, heads = loop.vector, loop.text, loop.outer_heads(loop.vector)
     low, high = "0", str(vector.size)
-    is_blocked = vector.size > loop.knobs.block
+    is_blocked = is_free(vector.size) or vector.size > loop.knobs.block
     if is_blocked:
         low, high = f"{loop.first}", loop.v.names.fresh(f"{loop.v.axis[vector.name]}_end")
         heads.append(_block_head(low, vector.size, loop.knobs.block))

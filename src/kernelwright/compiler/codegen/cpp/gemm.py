@@ -13,7 +13,7 @@ from kernelwright.compiler.codegen.cpp.loop import parameters
 from kernelwright.compiler.codegen.cpp.rows import write_constants
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.codegen.cpp.types import HALVES
-from kernelwright.compiler.ir.axes import in_terms_of, joined
+from kernelwright.compiler.ir.axes import in_terms_of, joined, longer
 from kernelwright.compiler.ir.ir import (
     Axis,
     Const,
@@ -23,6 +23,7 @@ from kernelwright.compiler.ir.ir import (
     Store,
 )
 from kernelwright.compiler.ir.ops import arguments, indices, with_indices
+from kernelwright.compiler.ir.sizes import names_in, number
 
 TILE_KNOBS = ("mr", "nv", "mc", "nc", "kc")
 ACC = Const("acc", 0.0, "float32")
@@ -75,7 +76,7 @@ def product_of(step: Contraction) -> Product:
     names: dict[str, str] = {}
     sides = []
     for group in (step.batch, step.m, step.n, step.k):
-        axes, kept = joined((axis for axis in group if axis.size != 1), used)
+        axes, kept = joined(longer(group), used)
         names |= kept
         sides.append(axes)
     batch, m, n, k = sides
@@ -113,14 +114,16 @@ class _Writer:
             text.line(f"// {line}")
         batch = f"{p.n_batch} times " if p.n_batch > 1 else ""
         text.line(f"// {batch}{p.m} rows by {p.n} columns, summed over {p.n_k}")
-        head = f'extern "C" void {self.step.name}({self.v.parameters(self.reads, self.writes)})'
+        parameters = self.v.parameters(self.reads, self.writes, names_in(self.step))
+        head = f'extern "C" void {self.step.name}({parameters})'
         with text.block(head):
             write_constants(text, self.v, p.body)
             if p.m and p.n and p.n_batch:
                 threads = "true" if knobs["parallel"] == "inner" else "false"
                 kind, keys = ("few", ("mr",)) if knobs["few"] else ("cut", TILE_KNOBS)
                 sizes = ", ".join(str(knobs[key]) for key in keys)
-                text.line(f"using cut = gemm::{kind}<{p.m}, {p.n}, {p.n_k}, {sizes}, {threads}>;")
+                whole = f"{number(p.n)}, {number(p.n_k)}"
+                text.line(f"using cut = gemm::{kind}<{whole}, {sizes}, {threads}>;")
                 self._batches()
         return text
 
@@ -143,10 +146,10 @@ class _Writer:
         self._operand("columns", p.right, p.columns)
         self._finish()
         if self.knobs["few"]:
-            text.line("gemm::dots<cut>(rows, columns, finish);")
+            text.line(f"gemm::dots<cut>({p.m}, rows, columns, finish);")
             return
         along = ", ".join("true" if p.runs_along_k(load) else "false" for load in (p.left, p.right))
-        text.line(f"gemm::tiles<cut, {along}>(rows, columns, finish);")
+        text.line(f"gemm::tiles<cut, {along}>({p.m}, rows, columns, finish);")
 
     def _operand(self, name: str, load: Load, group: tuple[Axis, ...]) -> None:
         head = f"const auto {name} = [&](int at, int k_at) __attribute__((always_inline))"

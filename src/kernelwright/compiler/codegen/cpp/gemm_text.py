@@ -40,9 +40,8 @@ TILES = """\
 namespace gemm {
 // How a product of m x n, summed over k, is cut: register tiles of mr x nr, blocks of mc rows and
 // nc columns for the second-level cache, kc summed at a time.
-template <int m_, int n_, int k_, int mr_, int nv_, int mc_, int nc_, int kc_, bool threads_>
-struct cut {
-  static constexpr int m = m_, n = n_, k = k_, nv = nv_, nr = nv_ * LANES, mc = mc_, nc = nc_;
+template <int n_, int k_, int mr_, int nv_, int mc_, int nc_, int kc_, bool threads_> struct cut {
+  static constexpr int n = n_, k = k_, nv = nv_, nr = nv_ * LANES, mc = mc_, nc = nc_;
   static constexpr int mr = LANES == 16 ? mr_ : (mr_ > 6 ? 6 : mr_);  // 16 registers, not 32
   static constexpr int kc = kc_ < k_ ? kc_ : k_;
   static constexpr int panels = (n_ + nr - 1) / nr;
@@ -116,7 +115,7 @@ static inline void pack(Operand operand, int first, int count, int k_begin, int 
 
 // The whole product; finish(sums, m, n_rows, n, n_columns) takes each finished tile.
 template <class C, bool rows_along_k, bool columns_along_k, class Rows, class Columns, class Finish>
-static inline void tiles(Rows rows, Columns columns, Finish finish) {
+static inline void tiles(const int m_all, Rows rows, Columns columns, Finish finish) {
   alignas(64) static thread_local float packed_memory[(size_t)C::panels * C::nr * C::k];
   float* const packed = packed_memory;  // the caller's, shared by the threads below
   #pragma omp parallel if (C::threads)
@@ -130,15 +129,15 @@ static inline void tiles(Rows rows, Columns columns, Finish finish) {
     alignas(64) static thread_local float sums[is_cut ? (C::mc + C::mr) * C::nc : C::mr * C::nr];
     int packed_m = -1;
     #pragma omp for collapse(2) schedule(static)
-    for (int m0 = 0; m0 < C::m; m0 += C::mc)
+    for (int m0 = 0; m0 < m_all; m0 += C::mc)
       for (int n0 = 0; n0 < C::n; n0 += C::nc) {
-        const int m1 = m0 + C::mc < C::m ? m0 + C::mc : C::m;
+        const int m1 = m0 + C::mc < m_all ? m0 + C::mc : m_all;
         const int n1 = n0 + C::nc < C::n ? n0 + C::nc : C::n;
         for (int k0 = 0; k0 < C::k; k0 += C::kc) {
           const int k1 = k0 + C::kc < C::k ? k0 + C::kc : C::k;
           if (is_cut || packed_m != m0)
             for (int m = m0; m < m1; m += C::mr)
-              pack<C::mr, rows_along_k>(rows, m, C::m, k0, k1, block + (m - m0) * C::kc);
+              pack<C::mr, rows_along_k>(rows, m, m_all, k0, k1, block + (m - m0) * C::kc);
           packed_m = m0;
           for (int n = n0; n < n1; n += C::nr)
             for (int m = m0; m < m1; m += C::mr) {
@@ -159,18 +158,18 @@ static inline void tiles(Rows rows, Columns columns, Finish finish) {
 DOTS = """\
 namespace gemm {
 // A product with few rows: both operands are read where they lie, vectors running along k.
-template <int m_, int n_, int k_, int mr_, bool threads_> struct few {
-  static constexpr int m = m_, n = n_, k = k_, mr = mr_, nr = 16 / mr_;  // 16 sums at a time
+template <int n_, int k_, int mr_, bool threads_> struct few {
+  static constexpr int n = n_, k = k_, mr = mr_, nr = 16 / mr_;  // 16 sums at a time
   static constexpr bool threads = threads_;
 };
 
 template <class C, class Rows, class Columns, class Finish>
-static inline void dots(Rows rows, Columns columns, Finish finish) {
+static inline void dots(const int m_all, Rows rows, Columns columns, Finish finish) {
   #pragma omp parallel for schedule(static) if (C::threads)
   for (int n0 = 0; n0 < C::n; n0 += C::nr)
-    for (int m0 = 0; m0 < C::m; m0 += C::mr) {
+    for (int m0 = 0; m0 < m_all; m0 += C::mr) {
       const float *left[C::mr], *right[C::nr];
-      for (int i = 0; i < C::mr; ++i) left[i] = rows(m0 + i < C::m ? m0 + i : C::m - 1, 0);
+      for (int i = 0; i < C::mr; ++i) left[i] = rows(m0 + i < m_all ? m0 + i : m_all - 1, 0);
       for (int j = 0; j < C::nr; ++j) right[j] = columns(n0 + j < C::n ? n0 + j : C::n - 1, 0);
       vec acc[16];
       for (int i = 0; i < 16; ++i) acc[i] = vec{};
@@ -194,7 +193,7 @@ static inline void dots(Rows rows, Columns columns, Finish finish) {
       for (int i = 0; i < 16; ++i) sums[i] = acc[i / LANES * LANES][i % LANES];
       for (int k = whole; k < C::k; ++k)
         for (int i = 0; i < 16; ++i) sums[i] += left[i / C::nr][k] * right[i % C::nr][k];
-      finish(sums, m0, C::m - m0 < C::mr ? C::m - m0 : C::mr, n0,
+      finish(sums, m0, m_all - m0 < C::mr ? m_all - m0 : C::mr, n0,
              C::n - n0 < C::nr ? C::n - n0 : C::nr);
     }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 IMPORTS = (
-    "import ctypes", "import hashlib", "import mmap", "import os", "import platform",
+    "import ctypes", "import hashlib", "import math", "import mmap", "import os", "import platform",
     "import subprocess", "import sys", "import tempfile", "import threading", "import torch",
 )  # fmt: skip
 
@@ -61,9 +61,9 @@ def _build(source):
         return ctypes.CDLL(path)
 
 
-def _bind(name, n_pointers, result=None):
+def _bind(name, n_pointers, *sizes, result=None):
     function = getattr(_library, name)
-    function.argtypes = [ctypes.c_void_p] * n_pointers
+    function.argtypes = [*[ctypes.c_void_p] * n_pointers, *sizes]
     function.restype = result
     return function
 
@@ -76,8 +76,9 @@ KEPT_BYTES = 1 << 20
 for them."""
 
 KEEP = '''\
+LEAST_KEPT = 1 << 20  # bytes; malloc keeps what is smaller
 N_KEPT = 4  # of one size; what is beyond is given back
-_kept = {}  # size in bytes → memory of results, which live or have died
+_kept = {}  # power of two in bytes → memory of results, which live or have died
 _keeping = threading.Lock()
 
 
@@ -93,7 +94,10 @@ def _empty(shape, strides, dtype):
 
     Fresh memory costs a page fault for every 4 kB of it, which is more than most kernels take.
     """
+    if dtype.itemsize * math.prod(shape) < LEAST_KEPT:
+        return torch.empty_strided(shape, strides, dtype=dtype)
     size = dtype.itemsize * (1 + sum((n - 1) * stride for n, stride in zip(shape, strides)))
+    size = 1 << (size - 1).bit_length()  # pages beyond are never touched
     with _keeping:
         kept = _kept.setdefault(size, [])
         holders = _holders(kept)

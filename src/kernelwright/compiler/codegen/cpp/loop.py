@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kernelwright.compiler.codegen.cpp.nest import Nest, Pass, simplified
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Op, Store, Tensor
+from kernelwright.compiler.ir.sizes import NotFree, is_free, names_in
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Knobs:
 
 def lane_count(size: int, wanted: int) -> int:
     """Return the lanes per block: if possible, a divisor of ``size`` near ``wanted``."""
+    if is_free(size):
+        return wanted
     if size <= wanted * 3 // 2:
         return max(size, 1)
     upward = [(step, range(wanted, wanted * 2 + 1, step)) for step in (16, 8)]
@@ -70,8 +73,11 @@ class Loop:
         self.reads, self.writes = parameters(self.kernel)
         axes = [*self.kernel.outer, *self.kernel.inner]
         self.v = Values([*self.reads, *self.writes], axes, self.kernel.body)
+        self.sizes = names_in(kernel)
         self.is_rows = any(axis.name == knobs.vector for axis in self.kernel.inner)
         self.vector = next((axis for axis in axes if axis.name == knobs.vector), None)
+        if knobs.vector and self.vector is None:
+            raise NotFree(f"{knobs.vector} is joined with another axis for some sizes only")
         self.lanes = lane_count(self.vector.size, knobs.lanes) if self.vector else 1
         self.cut: Axis | None = None
         if knobs.parallel == "inner" and self.kernel.inner:

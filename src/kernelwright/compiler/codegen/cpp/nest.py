@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kernelwright.compiler.ir.axes import in_terms_of, joined
+from kernelwright.compiler.ir.axes import in_terms_of, joined, longer
 from kernelwright.compiler.ir.ir import (
     Axis,
     Compute,
@@ -41,9 +41,9 @@ def simplified(kernel: Kernel) -> Kernel:
         return -max((abs(index.coefficient(axis.name)) for index in stores), default=0)
 
     used = [index for op in kernel.body for index in indices(op)]
-    ordered = sorted((axis for axis in kernel.outer if axis.size != 1), key=stride)
+    ordered = sorted(longer(kernel.outer), key=stride)
     outer, outer_names = joined(ordered, used)
-    inner, inner_names = joined((axis for axis in kernel.inner if axis.size != 1), used)
+    inner, inner_names = joined(longer(kernel.inner), used)
     names = outer_names | inner_names
     body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
     if kernel.inner and not inner:  # a reduction over one element is still a reduction

@@ -12,6 +12,7 @@ from kernelwright.compiler.codegen.cpp.scan import declare_carry, scan_column, s
 from kernelwright.compiler.codegen.cpp.types import SIZE_BYTES, arithmetic
 from kernelwright.compiler.ir.ir import Axis, Compute, Load, Scan, Store
 from kernelwright.compiler.ir.ops import arguments
+from kernelwright.compiler.ir.sizes import is_free, number
 
 STACK_BYTES = 32 << 10
 """Size in bytes up to which row buffers go on the stack, because threads have small stacks."""
@@ -43,7 +44,7 @@ def write_element(loop: Loop, n: Lanes) -> None:
 def _declare_buffer(loop: Loop, name: str) -> str | None:
     """Declare the row buffer of a value; return its name if it must be freed after the row."""
     kind, buffer = loop.v.type(name), f"{loop.v.name[name]}_row"
-    count = max(1, loop.nest.n_inner * (1 if loop.is_rows else loop.lanes))
+    count = max(1, number(loop.nest.n_inner) * (1 if loop.is_rows else loop.lanes))
     size_bytes = count * (
         SIZE_BYTES["float32"] if kind == "float" else SIZE_BYTES[loop.v.dtype[name]]
     )
@@ -178,13 +179,38 @@ def _chunks(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lanes) -
 def _range(loop: Loop, axis: Axis, step: int = 1) -> tuple[str, str]:
     """Return the begin and end of the loop over ``axis``, within the chunk if the axis is cut."""
     if axis != loop.cut:
-        return "0", str(axis.size // step * step)
-    steps, chunks = axis.size // step, loop.knobs.chunks
+        return "0", str(whole_blocks(axis.size, step))
+    steps, chunks = _quotient(axis.size, step), loop.knobs.chunks
     times = f" * {step}" if step != 1 else ""
     return (
         f"(index)((int64_t)chunk * {steps} / {chunks}){times}",
         f"(index)((int64_t)(chunk + 1) * {steps} / {chunks}){times}",
     )
+
+
+def _quotient(size: int, by: int) -> int | str:
+    """Return ``size / by`` in C++, rounded down."""
+    if by == 1:
+        return size
+    return f"({size} / {by})" if is_free(size) else size // by
+
+
+def whole_blocks(size: int, n: int) -> int | str:
+    """Return the number of elements in whole blocks of ``n``."""
+    if n == 1:
+        return size
+    return f"({size} / {n} * {n})" if is_free(size) else size // n * n
+
+
+def tail_call(loop: Loop, function: str, begin: str, size: int, n: int) -> str:
+    """Return the call for the elements from ``begin`` on, which are fewer than ``n``: in one block,
+    or in eights and ones where only the call knows how many there are."""
+    if not is_free(size):
+        return f"{function}({begin}, lanes_t<{size - size // n * n}>());"
+    at = loop.v.names.fresh("tail")
+    eights = f"for (; {at} + 8 <= {size}; {at} += 8) {function}({at}, lanes_t<8>());"
+    ones = f"for (; {at} < {size}; ++{at}) {function}({at}, lanes_t<1>());"
+    return f"{{ index {at} = {begin}; {eights} {ones} }}"
 
 
 def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lanes) -> None:
@@ -220,7 +246,8 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
         name = loop.v.axis[axis.name]
         backward = f"for (index {name} = {axis.size - 1}; {name} >= 0; --{name})"
         head = backward if trip.reverse else loop.head(axis, *_range(loop, axis))
-        is_window = not loop.is_rows and axis != loop.cut and axis.size <= WINDOW
+        is_short = not is_free(axis.size) and axis.size <= WINDOW
+        is_window = is_short and not loop.is_rows and axis != loop.cut
         heads.append(f'_Pragma("GCC unroll {WINDOW}") {head}' if is_window else head)
     with loop.text.loops(heads):
         if not loop.is_rows:
@@ -267,11 +294,11 @@ def _row_blocks(loop: Loop, trip: Pass, block: Callable[[Lanes], None]) -> None:
     """Write the blocks of lanes of a row, and a shorter block at its end if they do not fill it."""
     assert loop.vector is not None
     first, n, size, text = loop.first, loop.lanes, loop.vector.size, loop.text
-    whole = size // n * n
+    whole = whole_blocks(size, n)
     low, high = _range(loop, loop.vector, n)
     head = f"for (index {first} = {low}; {first} < {high}; {first} += {n})"
     if trip.reverse:
-        head = f"for (index {first} = {whole - n}; {first} >= 0; {first} -= {n})"
+        head = f"for (index {first} = {number(size) // n * n - n}; {first} >= 0; {first} -= {n})"
     if whole == size:
         with text.block(head):
             block(n)
@@ -281,7 +308,7 @@ def _row_blocks(loop: Loop, trip: Pass, block: Callable[[Lanes], None]) -> None:
         with text.block(step, "};"):
             text.line("constexpr int n = lanes.n;")
             block("n")
-        tail = f"step({whole}, lanes_t<{size - whole}>());"
+        tail = tail_call(loop, "step", str(whole), size, n)
         if loop.cut == loop.vector:
             tail = f"if (chunk == {loop.knobs.chunks - 1}) {tail}"
         lines = [f"{head} step({first}, lanes_t<{n}>());", tail]

@@ -9,6 +9,7 @@ from kernelwright.compiler.codegen.cpp import ops
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.codegen.cpp.types import FLOATS, arithmetic, literal
 from kernelwright.compiler.ir.ir import Reduce, Scan
+from kernelwright.compiler.ir.sizes import number
 
 LONG_SUM = 128
 """Number of additions into one float32 accumulator from which double is used: the error of n
@@ -63,6 +64,8 @@ class Accumulator:
             return cls(op, "bool", name)
         if op.op in ("sum", "prod"):
             long = op.dtype in FLOATS and n_serial > LONG_SUM
+            if op.dtype in FLOATS and not long:
+                number(n_serial)  # longer sums would lose digits, and double takes longer
             return cls(op, wide(op.dtype) if long else op.dtype, name)
         return cls(op, values.dtype[op.arg], name)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kernelwright.compiler.codegen.cpp.flat import write_flat
 from kernelwright.compiler.codegen.cpp.loop import Knobs, Loop
-from kernelwright.compiler.codegen.cpp.passes import write_element
+from kernelwright.compiler.codegen.cpp.passes import tail_call, whole_blocks, write_element
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.ir.ir import Const, Kernel, Op
 
@@ -20,7 +20,8 @@ def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
     text = loop.text
     for line in kernel.origin:
         text.line(f"// {line}")
-    with text.block(f'extern "C" void {kernel.name}({loop.v.parameters(loop.reads, loop.writes)})'):
+    parameters = loop.v.parameters(loop.reads, loop.writes, loop.sizes)
+    with text.block(f'extern "C" void {kernel.name}({parameters})'):
         write_constants(text, loop.v, loop.kernel.body)
         if not loop.nest.n_outer:
             pass
@@ -50,7 +51,7 @@ def _write_rows(loop: Loop) -> None:
 def _write_columns(loop: Loop) -> None:
     assert loop.vector is not None
     n, first, size, text = loop.lanes, loop.first, loop.vector.size, loop.text
-    whole = size // n * n
+    whole = whole_blocks(size, n)
     heads = loop.outer_heads(loop.vector)
     heads.append(f"for (index {first} = 0; {first} < {size}; {first} += {n})")
     loop.parallel(len(heads))
@@ -58,9 +59,9 @@ def _write_columns(loop: Loop) -> None:
         if whole == size:
             write_element(loop, n)
             return
-        head = "const auto columns = [&](auto lanes) __attribute__((always_inline))"
+        head = f"const auto columns = [&](index {first}, auto lanes) __attribute__((always_inline))"
         with text.block(head, "};"):
             text.line("constexpr int n = lanes.n;")
             write_element(loop, "n")
-        text.line(f"if ({first} < {whole}) columns(lanes_t<{n}>());")
-        text.line(f"else columns(lanes_t<{size - whole}>());")
+        text.line(f"if ({first} < {whole}) columns({first}, lanes_t<{n}>());")
+        text.line(f"else {tail_call(loop, 'columns', first, size, n)}")

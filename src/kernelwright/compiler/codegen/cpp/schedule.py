@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +12,7 @@ from kernelwright.compiler.codegen.cpp.flat import crossing
 from kernelwright.compiler.codegen.cpp.gemm import Product, product_of
 from kernelwright.compiler.codegen.cpp.loop import Knobs
 from kernelwright.compiler.codegen.cpp.nest import Nest, simplified
+from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.ir.ir import (
     Axis,
     Compute,
@@ -43,6 +44,11 @@ CACHE_FLOATS = 160_000
 """Number of floats of the row operand kept in the second-level cache: more than half of 1 MiB."""
 N_FIRST = 4
 """Number of schedules in a first round."""
+KEEP_COSTS = (2, 6, 20, 1000)
+"""Costs from which values are kept in row buffers: from nearly all of them to none."""
+MOST_LANES, N_REGISTERS = 16, 32
+"""Floats of a vector register, and their number: AVX-512. Where there are fewer, the compiler's
+text narrows the tiles."""
 
 Choice = dict[str, Any]
 """The knobs of one step."""
@@ -84,10 +90,8 @@ def neighbours(program: Program, schedule: Schedule, target: Target) -> Iterator
 def alternatives(step: Kernel | Contraction, choice: Choice, target: Target) -> Iterator[Choice]:
     """Yield knobs for ``step`` one move away from ``choice``, the most promising first."""
     if isinstance(step, Contraction):
-        moves = _product_moves(product_of(step), choice, target)
-    else:
-        moves = _kernel_moves(Nest(simplified(step)), choice, target)
-    return (choice | move for move in moves if choice | move != choice)
+        return map(dict, _product_moves(product_of(step), choice, target))
+    return map(dict, _kernel_moves(Nest(simplified(step)), choice, target))
 
 
 # ---- loop nests
@@ -164,31 +168,39 @@ def is_cuttable(kernel: Kernel) -> bool:
     )
 
 
-def _kernel_moves(nest: Nest, choice: Choice, target: Target) -> Iterator[Choice]:
-    kernel = nest.kernel
-    if kernel.inner:
-        yield {"keep_cost": 1000 if choice["keep_cost"] < 1000 else 6}
+def _kernel_moves(nest: Nest, choice: Choice, target: Target) -> Iterator[Mapping[str, Any]]:
     for axis in vector_axes(nest)[:2]:
         if axis.name != choice["vector"]:
-            yield {"vector": axis.name} | _threads(nest, axis, target)
+            yield choice | {"vector": axis.name} | _threads(nest, axis, target)
+    yield from _kernel_space(nest, choice, target).moves(choice)
+
+
+def _kernel_space(nest: Nest, choice: Choice, target: Target) -> StepSpace:
+    """Return the knobs of a loop nest, besides its vectorised axis."""
+    kernel, knobs = nest.kernel, []
     if kernel.inner:
-        yield {"prefetch": not choice["prefetch"]}
-        yield {"lanes": 128 if choice["lanes"] == 64 else 64}
-        yield {"lanes": 32}
-        yield {"keep_cost": 2}
+        knobs += [
+            Knob("keep_cost", KEEP_COSTS),
+            Knob("prefetch", (False, True), is_ordered=False),
+            Knob("lanes", (16, 32, 64, 128, 256)),
+        ]
     elif crossing(nest, choice["vector"]):
-        yield {"square": 32 if choice["square"] != 32 else 16}
-        yield {"square": 0}
+        knobs.append(Knob("square", (0, 16, 32, 64), is_ordered=False))
     if target.threads > 1:
-        if choice["parallel"] == "none":
-            yield {"parallel": "outer"}
-        elif _work_ns(nest) < LONG_NS:
-            yield {"parallel": "none"}
+        knobs.append(Knob("parallel", _ways_to_share(nest, choice), is_ordered=False))
         if is_cuttable(kernel) and choice["parallel"] == "inner":
-            yield {"chunks": target.threads if choice["chunks"] > target.threads else 64}
+            knobs.append(Knob("chunks", tuple(n * target.threads for n in (1, 2, 4, 8, 16))))
     if not kernel.inner:
-        yield {"block": max(1024, choice["block"] // 4)}
-        yield {"block": choice["block"] * 4}
+        knobs.append(Knob("block", powers_of_two(256, 1 << 18)))
+    return StepSpace(tuple(knobs))
+
+
+def _ways_to_share(nest: Nest, choice: Choice) -> tuple[str, ...]:
+    """Return the ways to share a nest among threads; one thread only where it may be enough."""
+    ways = ["outer", choice["parallel"]]
+    if _work_ns(nest) < LONG_NS:
+        ways.append("none")
+    return tuple(dict.fromkeys(ways))
 
 
 # ---- matrix products
@@ -237,21 +249,47 @@ def _shared(product: Product, knobs: Choice, target: Target) -> Choice:
     return knobs
 
 
-def _product_moves(product: Product, choice: Choice, target: Target) -> Iterator[Choice]:
+def _product_moves(product: Product, choice: Choice, target: Target) -> Iterator[Mapping[str, Any]]:
+    if choice["few"]:
+        yield choice | {"few": False} | _tile(product, 12, 2)
+        yield from StepSpace((Knob("mr", (1, 2, 4, 8)),)).moves(choice)
+        return
+    if _can_be_few(product) and product.m <= 8 * FEW_ROWS:
+        yield choice | _few(product)
     for mr, nv in ((8, 3), (14, 2), (6, 4), (12, 2)):
         if (mr, nv) != (choice["mr"], choice["nv"]):
             move = _tile(product, mr, nv)
             if choice["parallel"] == "inner":
                 move = _shared(product, move, target)
-            yield {"few": False, **move}
-    if _can_be_few(product) and product.m <= 8 * FEW_ROWS and not choice["few"]:
-        yield _few(product)
-    if not choice["few"]:
-        yield {"mc": choice["mc"] * 2}
-        yield {"mc": max(choice["mr"], choice["mc"] // (2 * choice["mr"]) * choice["mr"])}
-        yield {"nc": choice["nc"] * 2}
-        if product.n_k > 512:
-            yield {"kc": max(256, choice["kc"] // 2)}
+            yield choice | move
+    yield from _product_space(product, target).moves(choice)
+
+
+def _product_space(product: Product, target: Target) -> StepSpace:
+    """Return the knobs of a product in register tiles."""
+    knobs = [
+        Knob("nc", powers_of_two(32, 4096)),
+        Knob("mc", (12, 24, 48, 72, 96, 144, 192, 288)),
+        Knob("kc", (128, 256, 384, 512, 768, 1024, 1280, 2048)),
+        Knob("mr", (2, 4, 6, 8, 10, 12, 14)),
+        Knob("nv", (1, 2, 3, 4)),
+    ]
     if target.threads > 1:
-        for parallel in ("outer", "inner") if product.n_batch > 1 else ("inner", "none"):
-            yield {"parallel": parallel}
+        ways = ("outer", "inner") if product.n_batch > 1 else ("inner", "none")
+        knobs.append(Knob("parallel", ways, is_ordered=False))
+
+    def settled(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the choice with blocks of whole register tiles."""
+        rows, columns = choice["mr"], choice["nv"] * MOST_LANES
+        blocks = {
+            name: max(1, round(choice[name] / side)) * side
+            for name, side in (("mc", rows), ("nc", columns))
+        }
+        return {**choice, **blocks, "kc": min(choice["kc"], max(1, product.n_k))}
+
+    def is_legal(choice: Mapping[str, Any]) -> bool:
+        n_sums = choice["mr"] * choice["nv"]
+        fits = (choice["mc"] + choice["mr"]) * choice["kc"] <= 4 * CACHE_FLOATS
+        return n_sums + choice["nv"] + 1 <= N_REGISTERS and fits
+
+    return StepSpace(tuple(knobs), is_legal, settled)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from kernelwright.compiler.codegen.cpp import ops
 from kernelwright.compiler.codegen.cpp.types import HALVES, MEMORY, Names, arithmetic, literal
 from kernelwright.compiler.codegen.rounding import PRODUCTS, QUOTIENT, opposed_products
+from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
@@ -113,11 +114,6 @@ class Values:
             parts.append(str(index.offset))
         return " + ".join(parts).replace("+ -", "- ")
 
-    def span(self, index: Affine) -> tuple[int, int]:
-        """Return the smallest and the largest value of an affine expression."""
-        ends = [sorted((0, c * max(self.size[name] - 1, 0))) for name, c in index.terms]
-        return index.offset + sum(e[0] for e in ends), index.offset + sum(e[1] for e in ends)
-
     def statement(self, op: Op) -> str:
         """Return the statement that computes a Load, Iota, Compute or Store."""
         match op:
@@ -165,12 +161,10 @@ class Values:
         hold."""
         parts = []
         for bound in op.bounds:
-            low, high = self.span(bound.index)
+            below, above = exceeds(bound, self.size)
             text = self.index(bound.index)
-            if low < bound.low:
-                parts.append(f"({text} >= {bound.low})")
-            if high >= bound.high:
-                parts.append(f"({text} < {bound.high})")
+            parts += [f"({text} >= {bound.low})"] if below else []
+            parts += [f"({text} < {bound.high})"] if above else []
         return "(" + " & ".join(parts) + ")" if parts else ""
 
     def constant(self, op: Const) -> str:
@@ -178,11 +172,12 @@ class Values:
         kind = self.type(op.name)
         return f"const {kind} {self.name[op.name]} = {literal(op.value, op.dtype)};"
 
-    def parameters(self, reads: list[Tensor], writes: list[Tensor]) -> str:
+    def parameters(self, reads: list[Tensor], writes: list[Tensor], sizes: tuple[str, ...]) -> str:
         """Return the parameter list of the kernel's function: tensors it reads, then tensors it
-        writes."""
+        writes, then free sizes."""
         texts = [f"const {MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in reads]
         texts += [f"{MEMORY[t.dtype]}* __restrict {self.pointer[t.name]}" for t in writes]
+        texts += [f"const index {name}" for name in sizes]
         return ", ".join(texts)
 
 

@@ -6,6 +6,8 @@ import keyword
 import math
 import re
 
+from kernelwright.compiler.ir.sizes import NAMES
+
 MEMORY = {
     "float32": "float", "float64": "double", "bfloat16": "uint16_t", "float16": "uint16_t",
     "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
@@ -29,7 +31,7 @@ static static_assert static_cast struct switch template this thread_local throw 
 typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq math lane
 lanes lanes_t index vec part chunk main linux unix errno NAN INFINITY
 """
-RESERVED = frozenset(_WORDS.split())
+RESERVED = frozenset([*_WORDS.split(), *NAMES])
 """C++ keywords, names from the included headers, and names that emitted text uses."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kernelwright.compiler.codegen.cuda.ops import BYTES, CUDA, HALF, TYPES, Language, held
 from kernelwright.compiler.codegen.gpu.names import Lines, Names
 from kernelwright.compiler.codegen.gpu.text import affine, grouped
-from kernelwright.compiler.ir.indexing import extent
+from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
     Axis,
     Bound,
@@ -253,10 +253,10 @@ class Body:
 
 def inside(bound: Bound, point: Point) -> list[str]:
     """Return the conditions of a bound, without those that hold at every point of the axes."""
-    lowest, highest = extent(bound.index, point.sizes)
+    below, above = exceeds(bound, point.sizes)
     text = grouped(affine(bound.index, point.axis_text))
-    conditions = [] if lowest >= bound.low else [f"{text} >= {bound.low}"]
-    return conditions + ([] if highest < bound.high else [f"{text} < {bound.high}"])
+    conditions = [f"{text} >= {bound.low}"] if below else []
+    return conditions + ([f"{text} < {bound.high}"] if above else [])
 
 
 def at_lane(point: Point) -> Point:

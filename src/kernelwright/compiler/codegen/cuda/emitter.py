@@ -15,7 +15,13 @@ from kernelwright.compiler.codegen.cuda.schedule import kernel_choices, kernel_n
 from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
 from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
-from kernelwright.compiler.codegen.gpu.schedule import Knobs, combine, distinct, neighbours
+from kernelwright.compiler.codegen.gpu.schedule import (
+    Knobs,
+    combine,
+    distinct,
+    limits_of,
+    neighbours,
+)
 from kernelwright.compiler.codegen.gpu.stages import Stages, split
 from kernelwright.compiler.ir.ir import (
     Contraction,
@@ -25,6 +31,7 @@ from kernelwright.compiler.ir.ir import (
     Scan,
     Step,
 )
+from kernelwright.compiler.ir.sizes import fixed_only
 
 
 class CudaEmitter:
@@ -62,7 +69,7 @@ class CudaEmitter:
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
         def piece_of(piece: Own, step: Own) -> Launched:
             if isinstance(piece, Recurrence):
-                return recurrence.emit_recurrence(piece, schedule[step.name])
+                return recurrence.emit_recurrence(fixed_only(piece), schedule[step.name])
             assert isinstance(piece, Kernel)
             return _piece(piece, schedule[step.name], self.language)
 
@@ -71,7 +78,7 @@ class CudaEmitter:
         text = self.definitions(f"{self.language.prelude(kernels)}\n{kernels}", parts.names)
         around, runner = around_steps(schedule)
         text = f"{text}\n\n{around}" if around else text
-        return Emitted(self.imports, text, parts.launches, runner)
+        return Emitted(self.imports, text, parts.launches, runner, limits=limits_of(program))
 
     def definitions(self, source: str, names: list[str]) -> str:
         """Return module-level text: the source, and what compiles and launches its kernels."""

@@ -25,6 +25,7 @@ from kernelwright.compiler.codegen.gpu.stages import dtypes
 from kernelwright.compiler.codegen.gpu.text import decomposed, row_number
 from kernelwright.compiler.codegen.rounding import opposed_products
 from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
+from kernelwright.compiler.ir.sizes import is_free, names_in, number, smaller
 
 _MAX_BLOCKS = 32 * N_PROCESSORS
 """Number of blocks of a grid-stride loop: as many as can be resident, so that no block waits for a
@@ -44,8 +45,9 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], language: Language = C
     before = ""
     if writer.together > 1:
         before = groups.exchange_text(kernel, writer.together)
-        tensors += [f"{kernel.name}_exchange", "together=True"]
-    return Launched(text, before + language.launch(writer.name, blocks, threads, tensors))
+        tensors += [f"{kernel.name}_exchange"]
+    given = [*tensors, *names_in(kernel), *(["together=True"] if writer.together > 1 else [])]
+    return Launched(text, before + language.launch(writer.name, blocks, threads, given))
 
 
 class _Writer:
@@ -73,6 +75,8 @@ class _Writer:
         self.body = Body(self.lines, names, opposed_products(kernel.body), language=language)
         self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         along = kernel.outer if self.shape == "lanes" else kernel.inner
+        if self.vector > 1 and along[-1].size % self.vector:
+            number(along[-1].size)  # a pack would reach past the end
         self.packed = packed_tensors(kernel, along, self.vector)
 
     @property
@@ -85,7 +89,7 @@ class _Writer:
         """The number of blocks, and the threads of a block along x and y."""
         if self.shape == "lanes":
             wanted = -(-self.n_rows // (self.threads * self.vector))
-            return min(wanted, _MAX_BLOCKS), (self.threads, 1)
+            return smaller(wanted, _MAX_BLOCKS), (self.threads, 1)
         if self.shape == "column":
             return -(-self.n_rows // self.threads), (self.threads, self.rows)
         if self.together > 1:
@@ -108,7 +112,9 @@ class _Writer:
         head.add(*(f"// {line}" for line in self.kernel.origin))
         written = {t.name for t in self.kernel.writes}
         tensors = [(t.name, t.dtype, t.name in written) for t in self.tensors]
-        head.add(*self.language.head(self.name, tensors, x * y, together=self.together > 1))
+        sizes = [(name, self.index) for name in names_in(self.kernel)]
+        together = self.together > 1
+        head.add(*self.language.head(self.name, tensors, sizes, x * y, together=together))
         return f"{head.text()}\n{self.lines.text()}\n}}\n"
 
     def _open(self, text: str) -> None:
@@ -132,8 +138,9 @@ class _Writer:
     def _lanes(self) -> None:
         """Write a grid-stride loop over points of the outer axes, or over packs of them."""
         step = f" * {self.vector}" if self.vector > 1 else ""
-        self.lines.add(f"constexpr {self.index} POINTS = {self.n_rows}, THREADS = {self.threads};")
-        block = "blockIdx.x" if self.index == "int" else f"({self.index})blockIdx.x"
+        known = "const" if is_free(self.n_rows) else "constexpr"
+        self.lines.add(f"{known} {self.index} POINTS = {self.n_rows}, THREADS = {self.threads};")
+        block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
         self._open(
             f"for ({self.index} place = ({block} * THREADS + threadIdx.x){step}; place < POINTS; "
             f"place += THREADS * ({self.index})gridDim.x{step}) {{"
@@ -200,10 +207,10 @@ class _Writer:
             self.lines.add(f"constexpr int THREADS = {self.threads};")
             if self.rows > 1:
                 row = f"{block} * {self.rows} + threadIdx.y"
-        self.lines.add(f"constexpr int COLUMNS = {self.n_columns};")
+        self.lines.add(f"constexpr int COLUMNS = {number(self.n_columns)};")
         self.live = ""
         if self.together > 1:
-            self.lines.add(*groups.head(self.n_rows, self.together, self.index))
+            self.lines.add(*groups.head(number(self.n_rows), self.together, self.index))
             self.lines.depth += 1
             self._axes("row", self.kernel.outer, self.point)
             return
@@ -251,8 +258,8 @@ class _Writer:
             self._combine(op, own[op.name])
         for op in part.inner:
             if not isinstance(op, Store) and op.name in self.kept:
-                number = f"item * {self.vector} + lane" if self.vector > 1 else "item"
-                text = f"{op.name}_kept[{number}]"
+                item = f"item * {self.vector} + lane" if self.vector > 1 else "item"
+                text = f"{op.name}_kept[{item}]"
                 self.body.values[op.name] = Value(text, held(self.dtypes[op.name]))
 
     def _open_columns(self, is_scan: bool, point: Point) -> int:
@@ -316,9 +323,9 @@ class _Writer:
             else:
                 self.body.emit(op, lane)
             if not isinstance(op, (Store, Reduce)) and op.name in self.kept:
-                number = f"item * {self.vector} + lane" if is_vector else "item"
+                item = f"item * {self.vector} + lane" if is_vector else "item"
                 value = self.body.argument(op.name, held(self.dtypes[op.name]))
-                self.lines.add(f"{op.name}_kept[{number}] = {value};")
+                self.lines.add(f"{op.name}_kept[{item}] = {value};")
         if is_vector:
             self._close()
         if point.guard and filled:

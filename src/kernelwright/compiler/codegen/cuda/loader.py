@@ -49,14 +49,14 @@ class Kernels:
             self.driver.cuGetErrorString(status, ctypes.byref(text))
             raise RuntimeError(f"CUDA: {(text.value or b'unknown error').decode()}")
 
-    def launch(self, name, blocks, threads, *tensors, together=False):
-        """Run a kernel on the current stream; every argument is a tensor's pointer. Blocks that
-        wait for each other run ``together``: CUDA refuses where not all of them can."""
-        pointers = (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors))
-        first = ctypes.addressof(pointers)
-        step = ctypes.sizeof(ctypes.c_void_p)
-        places = range(first, first + step * len(tensors), step)
-        arguments = (ctypes.c_void_p * len(tensors))(*places)
+    def launch(self, name, blocks, threads, *given, together=False):
+        """Run a kernel on the current stream; it gets tensors by their pointers, and sizes. Blocks
+        that wait for each other run ``together``: CUDA refuses where not all of them can."""
+        values = (x if isinstance(x, int) else x.data_ptr() for x in given)
+        words = (ctypes.c_uint64 * len(given))(*values)  # an int is the lower half of its word
+        first = ctypes.addressof(words)
+        places = range(first, first + 8 * len(given), 8)
+        arguments = (ctypes.c_void_p * len(given))(*places)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         across, down = threads
         sizes = (blocks, 1, 1, across, down, 1, 0)

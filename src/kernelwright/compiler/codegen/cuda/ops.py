@@ -242,15 +242,22 @@ class Language:
         return "\n".join([self.device, *pieces])
 
     def head(
-        self, name: str, tensors: Sequence[tuple[str, str, bool]], threads: int, *, together: bool
+        self,
+        name: str,
+        tensors: Sequence[tuple[str, str, bool]],
+        sizes: Sequence[tuple[str, str]],
+        threads: int,
+        *,
+        together: bool,
     ) -> list[str]:
         """Return the first lines of a kernel; ``tensors``: name, dtype, and whether it is written
-        to."""
+        to; ``sizes``: name and type of numbers that it is given."""
         parameters = [
             f"{'' if is_written else 'const '}{self.types[dtype]}* __restrict__ {tensor}"
             for tensor, dtype, is_written in tensors
         ]
         parameters += ["float* __restrict__ exchange"] if together else []
+        parameters += [f"const {kind} {size}" for size, kind in sizes]
         bounds = f"{threads}, 2" if together else str(threads)
         head = f'extern "C" __global__ void __launch_bounds__({bounds})'
         return [head, f"{name}({', '.join(parameters)}) {{"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from kernelwright.compiler.ir.sizes import NAMES
+
 RESERVED = (
+    *NAMES,
     "row", "column", "lane", "item", "live", "place", "start", "position", "INF", "NAN", "DEVICE",
     "THREADS", "ROWS", "COLUMNS", "ITEMS", "LANES", "HEIGHT", "POINTS", "threadIdx", "blockIdx",
     "gridDim", "blockDim", "maximum", "minimum", "exp", "log", "float16", "bfloat16", "double",

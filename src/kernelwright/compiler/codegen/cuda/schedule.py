@@ -18,6 +18,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     power_of_two,
 )
 from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
 MAX_KEPT = 32
@@ -111,25 +112,27 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
-    """Yield knobs with one of them changed by a factor of two, or with rows read again instead of
-    kept."""
-    inner = knobs["shape"] != "lanes"
-    widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
-    limits = {
-        "threads": (32, 1024), "vector": (1, widest_vector), "rows": (1, 32), "parts": (2, 4096)
-    }  # fmt: skip
-    for name, (low, high) in limits.items():
-        if name not in knobs:
-            continue
-        for value in (knobs[name] * 2, knobs[name] // 2):
-            changed = {**knobs, name: value}
-            if low <= value <= high and _is_legal(kernel, changed):
-                yield changed
+    """Yield knobs with one of them changed, or with rows read again instead of kept."""
+    yield from _space(kernel, knobs).moves(knobs)
     if knobs.get("keep"):
         yield {**{k: v for k, v in knobs.items() if k != "together"}, "keep": False}
     if not knobs.get("together"):
         for parts in more_parts(kernel, knobs):
             yield {**{k: v for k, v in knobs.items() if k != "keep"}, "parts": parts}
+
+
+def _space(kernel: Kernel, knobs: Knobs) -> StepSpace:
+    inner = knobs["shape"] != "lanes"
+    widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
+    return StepSpace(
+        (
+            Knob("threads", powers_of_two(32, 1024)),
+            Knob("vector", powers_of_two(1, widest_vector)),
+            Knob("rows", powers_of_two(1, 32)),
+            Knob("parts", powers_of_two(2, 4096)),
+        ),
+        lambda choice: _is_legal(kernel, choice),
+    )
 
 
 def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:

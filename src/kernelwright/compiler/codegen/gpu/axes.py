@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from kernelwright.compiler.ir.axes import in_terms_of, joined
+from kernelwright.compiler.ir.axes import in_terms_of, joined, longer
 from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
@@ -65,8 +65,8 @@ def collapse(kernel: Kernel) -> Kernel:
     Axes of size one are removed. The order of the inner axes is kept, so argmax keeps its meaning.
     """
     used = [e for op in kernel.body for e in indices(op)]
-    outer, outer_names = joined((axis for axis in kernel.outer if axis.size != 1), used)
-    inner, inner_names = joined((axis for axis in kernel.inner if axis.size != 1), used)
+    outer, outer_names = joined(longer(kernel.outer), used)
+    inner, inner_names = joined(longer(kernel.inner), used)
     names = outer_names | inner_names
     body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
     if kernel.inner and not inner:

@@ -21,6 +21,7 @@ from kernelwright.compiler.ir.ir import (
     contiguous,
 )
 from kernelwright.compiler.ir.prepared import overwritten
+from kernelwright.compiler.ir.sizes import NAMES, NotFree
 
 Own = Kernel | Contraction | Recurrence | Attention
 
@@ -111,6 +112,9 @@ def assemble(
             launch = parts.share(launched, step.name, changing)
             lines.extend(launch.replace(own, known[kind]).split("\n"))
         parts.launches[step.name] = "\n".join(lines)
+    for part in parts.derived:
+        if any(name in part.text for name in NAMES):
+            raise NotFree(f"{part.name} is made anew for every size")
     return parts
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.compiler.codegen.base import Emitted, Schedule
+from kernelwright.compiler.codegen.base import Emitted, Schedule, text_of
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.ir.ir import (
@@ -23,10 +23,13 @@ from kernelwright.compiler.ir.ir import (
     Recurrence,
     Scan,
 )
+from kernelwright.compiler.ir.sizes import free_reaches
 from kernelwright.compiler.ir.steps import references
 
 Knobs = Mapping[str, Any]
 
+INT_LIMIT = 2**31 - 2**20
+"""Index from which 64 bits are used: a tile may reach past the end before its mask is applied."""
 N_PROCESSORS = 132
 """Streaming multiprocessors of an H100 SXM or H200 (NVIDIA H100 datasheet)."""
 N_WANTED = 4 * N_PROCESSORS
@@ -95,13 +98,20 @@ def nest(kernel: Kernel) -> Nest:
 
 def needs_int64(step: Kernel | Contraction) -> bool:
     """Return whether an index can exceed 2^31."""
-    limit = 2**31 - 2**20  # a tile may reach past the end before its mask is applied
     points = max(size_of(step.outer), size_of(step.inner)) if isinstance(step, Kernel) else 0
     extents = [
         1 + sum((n - 1) * abs(s) for n, s in zip(t.shape, t.strides, strict=True))
         for t in (*step.reads, *step.writes)
     ]
-    return max([points, *extents]) >= limit
+    return max([points, *extents]) >= INT_LIMIT
+
+
+def limits_of(program: Program) -> tuple[str, ...]:
+    """Return the conditions of a program's free sizes under which 32 bits hold its indices."""
+    own = [step for step in program.own() if not isinstance(step, Recurrence)]
+    short = [step for step in own if isinstance(step, Attention) or not needs_int64(step)]
+    tensors = [tensor for step in short for tensor in (*step.reads, *step.writes)]
+    return tuple(f"{reach} < {INT_LIMIT}" for reach in free_reaches(tensors))
 
 
 def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
@@ -175,9 +185,9 @@ def distinct(
     schedules: Iterator[Schedule], emit: Callable[[Schedule], Emitted], *known: Schedule
 ) -> Iterator[Schedule]:
     """Yield the schedules whose text differs from that of all earlier and known ones."""
-    seen: set[str] = {repr(emit(schedule)) for schedule in known}
+    seen: set[str] = {text_of(emit, schedule) for schedule in known}
     for schedule in schedules:
-        text = repr(emit(schedule))
+        text = text_of(emit, schedule)
         if text not in seen:
             seen.add(text)
             yield schedule

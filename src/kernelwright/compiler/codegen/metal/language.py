@@ -105,12 +105,19 @@ class MetalLanguage(Language):
         return lines + super().prelude(text)
 
     def head(
-        self, name: str, tensors: Sequence[tuple[str, str, bool]], threads: int, *, together: bool
+        self,
+        name: str,
+        tensors: Sequence[tuple[str, str, bool]],
+        sizes: Sequence[tuple[str, str]],
+        threads: int,
+        *,
+        together: bool,
     ) -> list[str]:
         parameters = [
             f"    device {'' if is_written else 'const '}{self.types[dtype]}* {tensor},"
             for tensor, dtype, is_written in tensors
         ]
+        parameters += [f"    constant long& {size}," for size, _ in sizes]  # torch binds int64
         return [
             f"kernel void {name}(",
             *parameters,

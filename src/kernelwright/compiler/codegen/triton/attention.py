@@ -16,8 +16,10 @@ from typing import Any
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
 from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
+from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.split import PRODUCTS, split_inside
 from kernelwright.compiler.ir.ir import Attention, Tensor
+from kernelwright.compiler.ir.sizes import fixed_only
 
 WIDEST = 128
 """Largest width of a head that a program keeps; wider ones leave no registers for scores."""
@@ -44,16 +46,25 @@ def choices(step: Attention) -> list[Knobs]:
     return [dict(zip(names, size, strict=True)) for size in sizes]
 
 
+SPACE = StepSpace(
+    (
+        Knob("block_m", powers_of_two(32, 256)),
+        Knob("block_n", powers_of_two(16, 128)),
+        Knob("warps", (4, 8)),
+        Knob("stages", (1, 2, 3, 4)),
+    )
+)
+
+
 def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
-    """Yield the other choices, then more and fewer stages."""
-    yield from (other for other in choices(step) if other != knobs)
-    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
-        if 1 <= stages <= 3:
-            yield {**knobs, "stages": stages}
+    """Yield knobs with one of them changed. The compiler refuses what shared memory cannot hold."""
+    return SPACE.moves(knobs)
 
 
 def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
     """Emit ``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
+    tensors = (step.q, step.k, step.v, step.result)
+    fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
     batch, heads, length, width = step.q.shape
     tiles = math.ceil(length / knobs["block_m"])
     name, pointers = function_name(step), ["q_ptr", "k_ptr", "v_ptr", "out_ptr"]

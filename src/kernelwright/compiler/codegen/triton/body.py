@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kernelwright.compiler.codegen.gpu.names import Lines, Names
 from kernelwright.compiler.codegen.gpu.text import affine, grouped
 from kernelwright.compiler.codegen.triton.ops import HALF, TYPES, held, literal, pointwise
-from kernelwright.compiler.ir.indexing import extent
+from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
     Bound,
     Compute,
@@ -224,7 +224,7 @@ class Body:
 
 def inside(bound: Bound, tile: Tile) -> list[str]:
     """Return the conditions of a bound, without those that hold at every point of the axes."""
-    lowest, highest = extent(bound.index, tile.sizes)
+    below, above = exceeds(bound, tile.sizes)
     text = grouped(affine(bound.index, tile.axis_text))
-    conditions = [] if lowest >= bound.low else [f"({text} >= {bound.low})"]
-    return conditions + ([] if highest < bound.high else [f"({text} < {bound.high})"])
+    conditions = [f"({text} >= {bound.low})"] if below else []
+    return conditions + ([f"({text} < {bound.high})"] if above else [])

@@ -101,7 +101,7 @@ class ConvolutionWriter:
 
     @property
     def grid(self) -> int:
-        tiles = math.ceil(self.n_rows / self.block["m"]) * self.tiles_n
+        tiles = -(-self.n_rows // self.block["m"]) * self.tiles_n
         return tiles * self.n_phases * size_of(self.step.batch)
 
     def _pointers(self) -> dict[str, str]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.grid import grid_of
 from kernelwright.compiler.codegen.triton.image import image_of, layouts
 from kernelwright.compiler.codegen.triton.product_cost import SHARED_BYTES
-from kernelwright.compiler.codegen.triton.product_schedule import tile_neighbours
+from kernelwright.compiler.codegen.triton.product_schedule import STAGES
 from kernelwright.compiler.ir.ir import Compute, Contraction
 
 LEAST_COLUMNS = 16
@@ -112,11 +113,22 @@ def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
     }  # fmt: skip
 
 
+SPACE = StepSpace(
+    (
+        Knob("block_m", powers_of_two(16, 256)),
+        Knob("warps", powers_of_two(2, 8)),
+        Knob("block_k", powers_of_two(16, 64)),
+        Knob("block_n", powers_of_two(16, 256)),
+        Knob("stages", STAGES),
+    ),
+    lambda knobs: _fits(knobs),
+)
+"""The knobs of a convolution's kernel, besides precision and layout."""
+
+
 def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
-    """Yield knobs with one of them changed: tiles by a factor of two, warps, stages, then the
-    layout."""
-    limits = {"block_m": (16, 256), "warps": (2, 8), "block_k": (16, 64), "block_n": (16, 256)}
-    yield from filter(_fits, tile_neighbours(knobs, limits))
+    """Yield knobs with one of them changed, then other layouts."""
+    yield from SPACE.moves(knobs)
     others = (layout for layout in layouts(step) if layout != knobs["layout"])
     yield from filter(_fits, ({**knobs, "layout": layout} for layout in others))
 

@@ -10,7 +10,13 @@ from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
 from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
 from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
-from kernelwright.compiler.codegen.gpu.schedule import Knobs, combine, distinct, neighbours
+from kernelwright.compiler.codegen.gpu.schedule import (
+    Knobs,
+    combine,
+    distinct,
+    limits_of,
+    neighbours,
+)
 from kernelwright.compiler.codegen.gpu.stages import Stages, split, split_k
 from kernelwright.compiler.codegen.triton import attention
 from kernelwright.compiler.codegen.triton.convolution import emit_convolution
@@ -34,6 +40,7 @@ from kernelwright.compiler.codegen.triton.split import split_kernels
 from kernelwright.compiler.codegen.triton.tiles import emit_tiles, tile_choices
 from kernelwright.compiler.ir.ir import Attention, Contraction, Kernel, Program, Scan, Step
 from kernelwright.compiler.ir.prepared import lasting
+from kernelwright.compiler.ir.sizes import fixed_only
 
 _IMPORTS = ("import torch", "import triton", "import triton.language as tl")
 _LIBDEVICE = "from triton.language.extra import libdevice"
@@ -91,13 +98,16 @@ class TritonEmitter:
         precisions = {schedule[step.name].get("precision") for step in program.own()}
         is_rounded = "tf32" in precisions and not interpreted
         conditions = ("torch.backends.cudnn.allow_tf32",) if is_rounded else ()
-        return Emitted(imports, text, parts.launches, runner, tuple(parts.derived), conditions)
+        derived, limits = tuple(parts.derived), limits_of(program)
+        return Emitted(imports, text, parts.launches, runner, derived, conditions, limits)
 
 
-def _simplified(step: Kernel | Contraction) -> Kernel | Contraction:
-    """Return the step as it is scheduled: few axes, inclusive scans, thin products as loops."""
+def _simplified(step: Kernel | Contraction, knobs: Knobs | None = None) -> Kernel | Contraction:
+    """Return the step as it is scheduled: few axes, inclusive scans, thin products as loops. What
+    is thin now may have more rows in another call: ``knobs`` tell what was chosen."""
     if isinstance(step, Contraction):
-        is_loop = is_thin(step) and not is_convolution(step)
+        is_loop = is_thin(step) if knobs is None else "shape" in knobs
+        is_loop = is_loop and not is_convolution(step)
         return collapse(as_loops(step)) if is_loop else step
     return collapse(inclusive(step))
 
@@ -137,7 +147,7 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     parts."""
     if isinstance(step, Attention):
         return Stages((step,))
-    simple = _simplified(step)
+    simple = _simplified(step, knobs)
     parts = knobs.get("parts", 1)
     if parts == 1:
         return Stages((simple,))
@@ -152,8 +162,9 @@ def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
     if isinstance(piece, Attention):
         return attention.emit_attention(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction) and is_convolution(piece):
-        emit = emit_shifted if knobs["layout"] == "shifted" else emit_convolution
-        return emit(piece, knobs, interpreted=interpreted)
+        if knobs["layout"] == "shifted":
+            return emit_shifted(fixed_only(piece), knobs, interpreted=interpreted)
+        return emit_convolution(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction):
         return emit_product(piece, knobs, interpreted=interpreted)
     is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)

@@ -31,8 +31,9 @@ from kernelwright.compiler.codegen.triton.ops import (
 )
 from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Reduce, Scan
 from kernelwright.compiler.ir.ops import has_indices
+from kernelwright.compiler.ir.sizes import NAMES, is_free, names_in, number
 
-RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float")
+RESERVED = ("tl", "triton", "libdevice", "torch", "pid", "start", "range", "float", *NAMES)
 _BEST = {"argmax": ("first_greatest", "max"), "argmin": ("first_least", "min")}
 _START = {"sum": 0, "prod": 1, "any": False, "all": True}
 
@@ -46,11 +47,14 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
 
 
 def function_text(
-    step: Kernel | Contraction, pointers: Iterable[str], constants: Iterable[str], lines: Lines
+    step: Kernel | Contraction, pointers: Iterable[str], constants: Mapping[str, int], lines: Lines
 ) -> str:
     """Return a jitted function of ``lines``, named as the step, with the step's origin as
-    comments."""
-    groups = [list(pointers), [f"{name}: tl.constexpr" for name in constants]]
+    comments. Free sizes are parameters that it is not compiled anew for."""
+    named = [
+        name if is_free(value) else f"{name}: tl.constexpr" for name, value in constants.items()
+    ]
+    groups = [[*pointers, *names_in(step)], named]
     head = Lines()
     head.add("@triton.jit", *wrapped(f"def {function_name(step)}(", groups, "):").split("\n"))
     head.depth = 1
@@ -71,7 +75,8 @@ def launch_text(
     if has_indices(step):  # assertions that stop the kernel, without those on every sum
         options |= {"debug": True, "sanitize_overflow": False}
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
-    return wrapped(f"{function_name(step)}[({grid},)](", [list(tensors), named], ")")
+    given = [*tensors, *names_in(step)]
+    return wrapped(f"{function_name(step)}[({grid},)](", [given, named], ")")
 
 
 def neutral(op: str, dtype: str) -> str:
@@ -123,6 +128,7 @@ class _Writer:
         if self.shape == "lanes":
             self._lanes()
         elif self.n_columns <= self.block:
+            number(self.n_columns)  # a longer row would not fit
             self._in_registers()
         else:
             self._over_blocks()
@@ -195,7 +201,7 @@ class _Writer:
         self.constants["BLOCK"] = self.block
         n_lanes, program = size_of(self.lanes), self._program_id()
         if self.lead:
-            blocks, plane = -(-n_lanes // self.block), self.names.new("plane")
+            blocks, plane = number(-(-n_lanes // self.block)), self.names.new("plane")
             self.lines.add(f"{plane} = {program} // {blocks}")
             self._outer_axes(plane, "", self.lead)
             program = f"{program} % {blocks}"
@@ -272,7 +278,9 @@ class _Writer:
             dict(self.outer_tile.axis_text), self.outer_tile.sizes, dict(self.outer_tile.masks)
         )
         depth = self.lines.depth
-        unrolled = self.n_columns <= 32  # unrolling longer loops only slows the compiler down
+        unrolled = (
+            not is_free(self.n_columns) and self.n_columns <= 32
+        )  # unrolling longer loops only slows the compiler down
         for axis in self.kernel.inner:
             name = self.names.new(axis.name)
             loop = "tl.static_range" if unrolled else "range"

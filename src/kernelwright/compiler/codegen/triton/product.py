@@ -15,7 +15,6 @@ results that are not finite are recomputed from the unsplit operands.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,8 +62,8 @@ class _Writer:
         self.m, self.n, self.k = size_of(step.m), size_of(step.n), size_of(step.k)
         self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
         self.group = int(knobs["group"])
-        self.tiles_m = math.ceil(self.m / self.block["m"])
-        self.tiles_n = math.ceil(self.n / self.block["n"])
+        self.tiles_m = -(-self.m // self.block["m"])
+        self.tiles_n = -(-self.n // self.block["n"])
         self.constants = {
             "BLOCK_M": self.block["m"], "BLOCK_N": self.block["n"], "BLOCK_K": self.block["k"],
             "TILES_M": self.tiles_m, "TILES_N": self.tiles_n, "GROUP": self.group,

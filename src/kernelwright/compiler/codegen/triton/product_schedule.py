@@ -4,11 +4,12 @@ decides."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from typing import Any
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.product_cost import (
     Tile,
     Way,
@@ -168,13 +169,34 @@ def _whole_cost(step: Contraction, tile: Tile) -> float:
     return waves * tile.m * tile.n * (1.0 + 64.0 / tile.m + 64.0 / tile.n)
 
 
+STAGES = (2, 3, 4, 5)
+SPACE = StepSpace(
+    (
+        Knob("block_n", powers_of_two(16, 256)),
+        Knob("block_m", powers_of_two(16, 256)),
+        Knob("warps", powers_of_two(2, 8)),
+        Knob("block_k", powers_of_two(16, 128)),
+        Knob("stages", STAGES),
+        Knob("group", powers_of_two(1, 32)),
+        Knob("parts", powers_of_two(2, 64)),
+    ),
+    lambda knobs: _fits(knobs),
+)
+"""The knobs of a product's kernel. ``group`` rows of tiles are computed together, so that their
+operands stay in the L2 cache; k is cut into ``parts``."""
+
+
 def product_neighbours(
     step: Contraction, knobs: Knobs, *, descriptors: bool = False
 ) -> Iterator[Knobs]:
-    """Yield knobs with one of them changed: tiles by a factor of two, warps, stages, then where
-    operands are split."""
-    limits = {"block_n": (16, 256), "block_m": (16, 256), "warps": (2, 8), "block_k": (16, 128)}
-    yield from filter(_fits, tile_neighbours(knobs, limits))
+    """Yield knobs with one of them changed, then k in other parts, then operands split
+    elsewhere."""
+    is_scaled = bool(knobs.get("split")) and _way(knobs).form.is_scaled
+    for moved in SPACE.moves(knobs):
+        if not is_scaled or size_of(step.k) % moved.get("parts", 1) == 0:
+            yield moved
+    if "parts" in knobs:
+        yield {name: value for name, value in knobs.items() if name != "parts"}
     if not knobs.get("split"):
         return
     plain = {name: value for name, value in knobs.items() if name != "descriptors"}
@@ -187,25 +209,16 @@ def product_neighbours(
         yield {**knobs, "descriptors": True}
 
 
-def tile_neighbours(knobs: Knobs, limits: Mapping[str, tuple[int, int]]) -> Iterator[Knobs]:
-    """Yield knobs with one of them doubled or halved within its limits; then with one stage more or
-    less, from 2 to 5."""
-    for name, (low, high) in limits.items():
-        for value in (knobs[name] * 2, knobs[name] // 2):
-            if low <= value <= high:
-                yield {**knobs, name: value}
-    for stages in (knobs["stages"] + 1, knobs["stages"] - 1):
-        if 2 <= stages <= 5:
-            yield {**knobs, "stages": stages}
-
-
 def _tile(knobs: Knobs) -> Tile:
     names = ("block_m", "block_n", "block_k", "warps", "stages")
     return Tile(*(int(knobs[name]) for name in names))
 
 
+def _way(knobs: Knobs) -> Way:
+    return Way(knobs["split"], precision=knobs["precision"])
+
+
 def _fits(knobs: Knobs) -> bool:
     if knobs.get("split"):
-        way = Way(knobs["split"], precision=knobs["precision"])
-        return programs_together(_tile(knobs), way) > 0
+        return programs_together(_tile(knobs), _way(knobs)) > 0
     return knobs["block_m"] * knobs["block_n"] <= 2**15

@@ -18,6 +18,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     power_of_two,
 )
 from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
 MAX_IN_REGISTERS = 16384
@@ -152,18 +153,29 @@ def _short_columns(shape: Nest, rows: int) -> list[Knobs]:
     return [*options, _row(2 * rows, max(1, least // 2), _warps(rows * least))]
 
 
+SPACE = StepSpace(
+    (
+        Knob("warps", powers_of_two(1, 32)),
+        Knob("block", powers_of_two(16, 32768)),
+        Knob("rows", powers_of_two(1, 512)),
+        Knob("parts", powers_of_two(2, 4096)),
+    ),
+    lambda choice: choice["block"] * choice.get("rows", 1) <= 2 * MAX_IN_REGISTERS,
+)
+"""The knobs of a loop nest's kernel, with tiles that registers hold."""
+
+
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
-    """Yield knobs with one of them changed by a factor of two."""
-    limits = {"warps": (1, 32), "block": (16, 32768), "rows": (2, 512), "parts": (2, 4096)}
-    for name in ("warps", "block", "rows", "parts"):
-        if name not in knobs:
-            continue
-        low, high = limits[name]
-        for value in (knobs[name] * 2, knobs[name] // 2):
-            changed = {**knobs, name: value}
-            tile = changed["block"] * changed.get("rows", 1)
-            if low <= value <= high and tile <= 2 * MAX_IN_REGISTERS:
-                yield changed
+    """Yield knobs with one of them changed. One row per program is a tile of one dimension."""
+    is_row = knobs["shape"] in ("row", "rows")
+    for moved in SPACE.moves({"rows": 1, **knobs} if is_row else knobs):
+        others = {name: value for name, value in moved.items() if name not in ("shape", "rows")}
+        if not is_row:
+            yield moved
+        elif moved["rows"] == 1:
+            yield {"shape": "row", **others}
+        else:
+            yield {"shape": "rows", "rows": moved["rows"], **others}
     for parts in more_parts(kernel, knobs):
         part = power_of_two(math.ceil(size_of(kernel.inner) / parts))
         yield {**knobs, "block": min(knobs["block"], part), "parts": parts}

@@ -17,6 +17,7 @@ from kernelwright.compiler.codegen.gpu.text import decomposed
 from kernelwright.compiler.codegen.triton.body import Body, Tile, tile_name
 from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
 from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Store
+from kernelwright.compiler.ir.sizes import number
 
 LEAST = 8
 """Number of points of an axis below which a tile is mostly empty."""
@@ -61,7 +62,7 @@ def emit_tiles(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -
     read, written = pair
     rows, block = int(knobs["rows"]), int(knobs["block"])
     rest = tuple(axis for axis in kernel.outer if axis not in pair)
-    n_rows, n_blocks = -(-written.size // rows), -(-read.size // block)
+    n_rows, n_blocks = -(-number(written.size) // rows), -(-number(read.size) // block)
     tensors = tensors_of(kernel)
     pointers = [tile_name(tensor) for tensor in tensors]
     own = ("tile", "row", "column", "live_row", "live_column", "rest")
@@ -88,6 +89,7 @@ def emit_tiles(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -
     body = Body(lines, names, interpreted=interpreted)
     for op in kernel.body:
         body.emit(op, tile)
-    text = function_text(kernel, pointers, ["ROWS", "BLOCK"], lines)
+    constants = {"ROWS": rows, "BLOCK": block}
+    text = function_text(kernel, pointers, constants, lines)
     grid, given = n_rows * n_blocks * size_of(rest), [tensor.name for tensor in tensors]
-    return Launched(text, launch_text(kernel, grid, given, {"ROWS": rows, "BLOCK": block}, knobs))
+    return Launched(text, launch_text(kernel, grid, given, constants, knobs))

@@ -1,0 +1,125 @@
+"""Gate: whether a model with kernels still computes what the model computes.
+
+Both are compared with the same model in float64. The kernels may be off by a few times as much as
+the library is; for language models the next token that is chosen must be as likely.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+TIMES, FLOOR_STEPS = 3.0, 16
+"""The largest error that passes: this many times the library's own, or this many rounding steps of
+the output's dtype, whichever is more."""
+TAIL = "99th percentile of the"
+REGRETS = {"largest": 0.20, "mean": 0.06, TAIL: 0.20}
+"""Bounds in nat on the argmax regret of logits, unless the library's own is half as large.
+Source: the gate of pegainfer's pull request 194, which told right from wrong decoders."""
+LEAST_CLASSES = 1000
+"""An output with at least so many numbers in its last dimension, and float, counts as logits."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far outputs are from the exact ones."""
+
+    kernels: float
+    """The largest error of any output with the kernels, as a share of its largest number."""
+    library: float
+    """The same of the library's own outputs."""
+    allowed: float
+    regret: float | None = None
+    """The largest argmax regret of logits, in nat; None where no output is logits."""
+    why_refused: str = ""
+
+
+class Gate:
+    """The exact outputs of a model, and those of the library."""
+
+    def __init__(self, model: nn.Module, inputs: Any, outputs: Any) -> None:
+        """``outputs`` are the library's own on ``inputs``, a pair of positional and named ones."""
+        self.library = tensors_of(outputs)
+        self.exact, self.is_exact = _exact(model, inputs), True
+        if self.exact is None:  # it does not run in float64: the library is its own measure
+            self.exact, self.is_exact = [t.double() for t in self.library], False
+
+    def compare(self, outputs: Any) -> Deviation:
+        """How far these outputs are off, and why that is too far."""
+        found = tensors_of(outputs)
+        assert self.exact is not None
+        if [t.shape for t in found] != [t.shape for t in self.library]:
+            return Deviation(0.0, 0.0, 0.0, why_refused="the outputs have other shapes")
+        kernels = library = allowed = 0.0
+        regret, why = None, ""
+        for mine, theirs, exact in zip(found, self.library, self.exact, strict=True):
+            if not mine.is_floating_point():
+                if not torch.equal(mine, theirs):
+                    why = why or "whole numbers among the outputs differ"
+                continue
+            off, own = _error(mine, exact), _error(theirs, exact)
+            limit = max(TIMES * own, FLOOR_STEPS * torch.finfo(mine.dtype).eps)
+            kernels, library, allowed = max(kernels, off), max(library, own), max(allowed, limit)
+            if not off <= limit:
+                why = why or f"an output is off by {off:.2g} of its largest number, the library's "
+                f"by {own:.2g}"
+            if exact.dim() and exact.shape[-1] >= LEAST_CLASSES:
+                regrets, noise = _regrets(mine, exact), _regrets(theirs, exact)
+                regret = max(regret or 0.0, regrets.max().item())
+                why = why or _regret_refused(regrets, noise)
+        return Deviation(kernels, library, allowed, regret, why)
+
+
+def tensors_of(outputs: Any) -> list[torch.Tensor]:
+    """The tensors among a model's outputs, whatever holds them."""
+    return [leaf for leaf in pytree.tree_leaves(outputs) if isinstance(leaf, torch.Tensor)]
+
+
+def _exact(model: nn.Module, inputs: Any) -> list[torch.Tensor] | None:
+    """The outputs of the model in float64; None where it cannot run so."""
+    try:
+        twin = copy.deepcopy(model).double()
+        args, named = pytree.tree_map_only(
+            torch.Tensor, lambda t: t.double() if t.is_floating_point() else t, inputs
+        )
+        with torch.no_grad():
+            return [tensor.double() for tensor in tensors_of(twin(*args, **named))]
+    except (RuntimeError, TypeError, NotImplementedError, MemoryError):
+        return None
+
+
+def _error(values: torch.Tensor, exact: torch.Tensor) -> float:
+    """The largest error as a share of the largest number; infinite where either is not finite."""
+    if not values.numel():
+        return 0.0
+    off = (values.double() - exact).abs()
+    same = torch.isfinite(exact) == torch.isfinite(values.double())
+    if not bool(same.all()):
+        return float("inf")
+    largest = exact.abs().nan_to_num(0.0, 0.0, 0.0).max().item() or 1.0
+    return float(off.nan_to_num(0.0, 0.0, 0.0).max().item() / largest)
+
+
+def _regrets(logits: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """By how many nat the exact logit of the choice lies below the best one, for every row."""
+    choice = logits.argmax(-1, keepdim=True)
+    return exact.amax(-1) - exact.gather(-1, choice).squeeze(-1)
+
+
+def _regret_refused(regrets: torch.Tensor, noise: torch.Tensor) -> str:
+    for name, bound in REGRETS.items():
+        found, usual = _summaries(regrets)[name], _summaries(noise)[name]
+        if found > max(bound, 2 * usual):
+            return f"the {name} argmax regret of the logits is {found:.3g} nat"
+    return ""
+
+
+def _summaries(regrets: torch.Tensor) -> dict[str, float]:
+    some = regrets.flatten()[: 1 << 20]  # quantile takes no more
+    tail = torch.quantile(some, 0.99).item()
+    return {"largest": regrets.max().item(), "mean": regrets.mean().item(), TAIL: tail}

@@ -1,0 +1,106 @@
+"""Waterfall: where a model's time goes, what was tried for it, and what each kernel brought."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from kernelwright.core.places import written_whole
+from kernelwright.report.facts import duration_text, ratio_text, speedup_facts
+from kernelwright.report.table import plain_table
+
+if TYPE_CHECKING:
+    from kernelwright.models.accelerate import Accelerated, Step
+
+WIDTH = 120
+
+
+def step_table(accelerated: Accelerated) -> Table:
+    """A row for each kind of modules, the one with the largest share of the time first."""
+    table = plain_table("modules", "share", "kernel alone", "in the model", "outcome")
+    for step in accelerated.steps:
+        group = step.group
+        where = group.paths[0] if len(group.paths) == 1 else f"{group.paths[0]} …"
+        name = f"{len(group.paths)} × {group.kind} ({where})"
+        alone = step.result.evaluation.speedup if step.result and step.result.evaluation else None
+        why = f"{step.outcome}: {step.why}" if step.why else step.outcome
+        table.add_row(
+            name,
+            f"{group.share:.0%}",
+            ratio_text(alone) if alone else "",
+            ratio_text(step.brought) if step.brought else "",
+            why,
+        )
+    return table
+
+
+def form_table(accelerated: Accelerated) -> Table:
+    """The whole model's times: as the library runs it, and with kernels."""
+    table = plain_table("whole model", "median", "times the fastest of the library")
+    fastest = accelerated.library
+    for name, samples in accelerated.times_ns.items():
+        usual = statistics.median(samples)
+        over = ratio_text(accelerated.over_library(name)) if name != fastest else ""
+        table.add_row(name, duration_text(usual), over)
+    return table
+
+
+def headline(accelerated: Accelerated) -> str:
+    """One line that says what was reached."""
+    name = type(accelerated.model).__name__
+    if accelerated.speedup is None or not accelerated.kernels:
+        return f"{name}: nothing pays in the whole model; it is as it was"
+    how = "" if accelerated.form == "kernels" else "; call torch.compile on it for this"
+    off = ""
+    if accelerated.deviation is not None:
+        mine, theirs = accelerated.deviation.kernels, accelerated.deviation.library
+        off = f"\noff by {mine:.2g} of the outputs' largest number, the library by {theirs:.2g}"
+    return (
+        f"{name}: {ratio_text(accelerated.speedup)} times as fast as the fastest form of the "
+        f"library ({accelerated.library}), end to end{how}{off}"
+    )
+
+
+def facts_of(accelerated: Accelerated) -> dict[str, Any]:
+    """The same for a program."""
+    ratio = accelerated.speedup
+    return {
+        "model": type(accelerated.model).__name__,
+        "speedup": None if ratio is None else [ratio.low, ratio.median, ratio.high],
+        "library": accelerated.library or None,
+        "form": accelerated.form or None,
+        "times_ns": {name: statistics.median(each) for name, each in accelerated.times_ns.items()},
+        "steps": [_step_facts(step) for step in accelerated.steps],
+        "interrupted": accelerated.interrupted,
+    }
+
+
+def _step_facts(step: Step) -> dict[str, Any]:
+    found = step.result.evaluation if step.result else None
+    return {
+        "kind": step.group.kind,
+        "paths": step.group.paths,
+        "share": step.group.share,
+        "outcome": step.outcome,
+        "why": step.why or None,
+        "kernel": speedup_facts(found) if found else None,
+        "brought": None
+        if step.brought is None
+        else [step.brought.low, step.brought.median, step.brought.high],
+    }
+
+
+def write_page(accelerated: Accelerated, path: Path) -> Path:
+    """Write both tables as one HTML page that opens offline."""
+    with Path("/dev/null").open("w") as nowhere:
+        console = Console(record=True, file=nowhere, width=WIDTH)
+        console.print(headline(accelerated), step_table(accelerated), form_table(accelerated))
+        text = console.export_html(inline_styles=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,34 @@
+"""The task and the candidate of an archive that a command is about."""
+
+from __future__ import annotations
+
+from kernelwright.archive import Archive, ranking
+from kernelwright.archive.ranking import Pair
+from kernelwright.core.errors import UsageError
+from kernelwright.core.task import Task
+from kernelwright.report.chapter import chapters
+
+
+def chosen_task(archive: Archive, name: str | None) -> Task:
+    """The last task with this name, otherwise the one with this digest; without a name the task
+    that was run last.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name is not None:
+        named = [task for task in archive.tasks() if task.name == name]
+        return named[-1] if named else archive.task(name)
+    runs = archive.runs()
+    if not runs:
+        raise UsageError("the archive is empty", seen="no runs", do="run kernelwright optimize")
+    return archive.task(runs[-1].task)
+
+
+def best_of(archive: Archive, task: Task) -> Pair | None:
+    """The best candidate on any device; None where nothing beats the library.
+
+    Verdicts of two judges are never mixed.
+    """
+    places = chapters(archive, task.digest)
+    return ranking.best(place.best for place in places if place.best is not None)

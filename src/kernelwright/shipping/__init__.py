@@ -1,0 +1,1 @@
+"""Kernels that leave: packages made of verdicts, opened again, and checked on another machine."""

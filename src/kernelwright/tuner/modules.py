@@ -1,0 +1,95 @@
+"""Candidates as modules in the tuner's process: imported, given the task's weights, and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright.core.trial import TrialOutcome
+from kernelwright.judge.compare.outputs import compare
+from kernelwright.judge.refusal import WrongValues
+from kernelwright.judge.sandbox.weights import load_weights
+from kernelwright.loaders.plain import flatten
+from kernelwright.tuner.question import Question
+
+
+class Unfit(Exception):
+    """A candidate is out of the race: how its trial ended, and what was seen."""
+
+    def __init__(self, outcome: TrialOutcome, detail: str) -> None:
+        self.outcome = outcome
+        super().__init__(detail)
+
+
+def imported(source: str, name: str, folder: Path) -> dict[str, Any]:
+    """Return the names that a candidate's file defines; importing it builds its kernels.
+
+    The file stays in ``folder``, because Triton reads the text of its kernels there.
+    """
+    path = folder / f"{name}.py"
+    path.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+def constructed(kind: Any, question: Question) -> torch.nn.Module:
+    """Return a module of the class ``kind`` that shares the question's weights.
+
+    It is made without memory if possible, since drawing a large layer's weights takes longer than
+    a trial.
+    """
+    for device in ("meta", "cpu"):
+        torch.manual_seed(question.seed)
+        with contextlib.suppress(NotImplementedError), torch.device(device):
+            module: torch.nn.Module = kind(*question.initial)
+            if device == "meta":
+                module.load_state_dict(question.state, strict=False, assign=True)
+                if not any(tensor.is_meta for tensor in _tensors(module)):
+                    return module
+            else:
+                module = module.to(question.device)
+                load_weights(module, dict(question.state))
+                return module
+    raise AssertionError("a module is always made on the CPU")
+
+
+def _tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    for part in module.modules():
+        held = (*vars(part).values(), *part._parameters.values(), *part._buffers.values())
+        yield from (value for value in held if isinstance(value, torch.Tensor))
+
+
+def require_own_kernels(module: torch.nn.Module, arguments: list[Any]) -> None:
+    """Check that the module serves a call with its kernels.
+
+    Raises:
+        Unfit: the reference's own forward would serve it.
+    """
+    why_not = getattr(module, "why_not", None)
+    reason = why_not(*arguments) if why_not else ""
+    if reason:
+        raise Unfit(TrialOutcome.FAILED, f"it does not use its kernels: {reason}")
+
+
+def require_right(result: Any, question: Question) -> None:
+    """Check a result against the reference's, with the tolerance that the judge begins with: the
+    allowances that it makes for ill-conditioned tasks cost runs of the reference.
+
+    Raises:
+        Unfit: it is another one.
+    """
+    outputs = [tensor.detach() for tensor in flatten(result)]
+    if tuple((tensor.shape, tensor.dtype) for tensor in outputs) != question.form:
+        raise Unfit(TrialOutcome.WRONG, "its outputs have other shapes or dtypes")
+    try:
+        compare(outputs, question.expected)
+    except WrongValues as error:
+        raise Unfit(TrialOutcome.WRONG, str(error)) from None

@@ -1,0 +1,129 @@
+"""TunedRules: the rules' proposals, of which only the best by trial go to the judge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+
+from kernelwright.compiler.capture.capture import CannotCapture
+from kernelwright.core import plugins
+from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.errors import DeviceError
+from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.judge import Judge
+from kernelwright.proposers.rules import RulesProposer
+from kernelwright.proposers.rules.proposer import COMPILE_S
+from kernelwright.tuner.process import TunerProcess
+from kernelwright.tuner.question import question_of, why_untunable
+from kernelwright.tuner.space import Space
+from kernelwright.tuner.trials import TrialRunner
+from kernelwright.tuner.tuner import BATCH, Tuner
+
+SHARE = 0.5
+"""Share of the brief's time for trials; the rest is for verdicts on the best."""
+N_JUDGED = 3
+"""Number of candidates that go to the judge in a round."""
+
+OnTrials = Callable[[Sequence[Trial]], None]
+
+
+class TunedRules:
+    """A proposer that tries the rules' candidates first.
+
+    Candidates that cannot be tried, such as those that torch.compile tunes, come after the best. If
+    no trial can be made or none succeeds, the rules' proposals come as they are, and the reason is
+    returned.
+    """
+
+    name = "rules"
+
+    def __init__(
+        self, judge: Judge, process: TunerProcess, *, known: Sequence[Trial], on_trials: OnTrials
+    ) -> None:
+        """``known``: trials of earlier searches in this environment. ``on_trials`` is called with
+        the new trials of each race."""
+        self._judge, self._process = judge, process
+        self._known, self._on_trials = known, on_trials
+        self._rules = RulesProposer()
+        self._tuner: Tuner | None = None
+        self._why_not = ""
+        self._proposed: set[str] = set()
+
+    def propose(self, brief: Brief) -> Generator[Proposal, None, str | None]:
+        """Yield the best candidates by trial, and then those that could not be tried.
+
+        Raises:
+            TaskError: the task cannot be opened.
+        """
+        end = time.monotonic() + brief.budget_s
+        timed = tuple(name for name in brief.dialects if self._is_timed(name))
+        best = self._best(replace(brief, dialects=timed))
+        if self._tuner is None or not self._tuner.leaders:
+            reason = yield from self._rules.propose(brief)
+            return self._why_not or reason
+        for proposal in best:
+            self._proposed.add(proposal.candidate.digest)
+            yield proposal
+        if brief.budget_s >= COMPILE_S:
+            yield from self._tuner.untunable(end)
+        if untimed := tuple(name for name in brief.dialects if name not in timed):
+            yield from self._rules.propose(replace(brief, dialects=untimed))
+        return None
+
+    def _best(self, brief: Brief) -> list[Proposal]:
+        """Try candidates, and return the best of those that were not proposed before."""
+        until = time.monotonic() + SHARE * brief.budget_s
+        try:
+            tuner = self._tuner = self._tuner or self._opened(brief)
+            if tuner is None:
+                return []
+            for _, verdict in brief.history:
+                if not verdict.passed:
+                    tuner.drop(verdict.candidate)
+            with self._runner.at_work():
+                tuner.run(until)
+                best = tuner.finalists(N_JUDGED)
+        except CannotCapture:
+            return []  # the rules say why
+        except DeviceError as error:
+            self._tuner, self._why_not = None, f"no trials: {error.what}: {error.seen}"
+            return []
+        judged = {verdict.candidate for _, verdict in brief.history}
+        return [
+            one if one.parent in judged else replace(one, parent=None)  # the archive lacks others
+            for one in best
+            if one.candidate.digest not in self._proposed
+        ]
+
+    def _opened(self, brief: Brief) -> Tuner | None:
+        """Start the tuner; None if the task cannot be tried."""
+        judge = self._judge
+        reason = why_untunable(judge)
+        question = None if reason else question_of(judge)
+        if question is None:
+            self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
+            return None
+        compiles_elsewhere = judge.machine.backend.compiles_elsewhere
+        if compiles_elsewhere:
+            judge.start_baselines()
+        self._process.give(question)
+        self._runner = TrialRunner(self._process, judge.device_lock)
+        return Tuner(
+            Space(brief),
+            self._runner,
+            batch_size=BATCH[judge.device.kind],
+            builds_ahead=compiles_elsewhere,
+            known=self._known,
+            on_trials=self._told,
+        )
+
+    def _told(self, trials: Sequence[Trial]) -> None:
+        failed = [trial for trial in trials if trial.outcome is not TrialOutcome.MEASURED]
+        if failed and not self._why_not:
+            self._why_not = f"no trial succeeded: {failed[0].outcome}: {failed[0].detail}"
+        self._on_trials(trials)
+
+    def _is_timed(self, name: str) -> bool:
+        dialect = plugins.find("kernelwright.dialects", name)
+        return bool(dialect.is_timed(self._judge.device))

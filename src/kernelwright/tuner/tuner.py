@@ -1,0 +1,166 @@
+"""Tuner: a search over the rules' candidates that goes on from what was measured."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kernelwright.core.candidate import Proposal
+from kernelwright.core.trial import Trial
+from kernelwright.tuner.racing import FINAL_STAGES
+from kernelwright.tuner.space import Space
+from kernelwright.tuner.trials import TrialRunner
+
+BATCH = {"cpu": 16, "cuda": 32}
+"""Number of candidates in a race at most, by kind of device. They are built side by side before
+it."""
+FIRST = 4
+"""Number of candidates in the first race; each later one has twice as many as that before, as far
+as the time allows."""
+NOISE = 0.01
+"""Gain below which a faster candidate cannot be told from an equal one."""
+PATIENCE = 3
+"""Number of races in a row without a gain above the noise after which the next one is not expected
+to bring any."""
+N_FINAL = 8
+"""Number of candidates in the last race."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate that was measured, with its trial."""
+
+    proposal: Proposal
+    trial: Trial
+    time_ns: float
+
+
+class Tuner:
+    """Tries candidates of a space until the time is over or no gain is expected.
+
+    ``builds_ahead``: the next candidates are written and compiled while others are measured.
+    ``known``: trials of earlier searches in the same environment; none is measured again.
+    ``on_trials`` is called with the trials of each race.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        runner: TrialRunner,
+        *,
+        batch_size: int,
+        builds_ahead: bool = False,
+        known: Iterable[Trial] = (),
+        on_trials: Callable[[Sequence[Trial]], None] = lambda trials: None,
+    ) -> None:
+        self._space, self._runner = space, runner
+        self._batch_size, self._builds_ahead = batch_size, builds_ahead
+        self._known = {trial.candidate: trial for trial in known}
+        self._on_trials = on_trials
+        self._tried: dict[str, Tried] = {}
+        self._n_without_gain = 0
+        self._size, self._took_s, self._n_fresh = min(FIRST, batch_size), 0.0, 0
+
+    @property
+    def leaders(self) -> list[Proposal]:
+        """All candidates that were measured, the fastest first."""
+        ranked = sorted([*self._tried.values()], key=lambda tried: tried.time_ns)
+        return [tried.proposal for tried in ranked]
+
+    def run(self, until: float) -> None:
+        """Try candidates until the time ``until`` of the monotonic clock, or until none is left
+        that promises a gain. The first race is run in any case.
+
+        Raises:
+            CannotCapture: no part of the module can be captured.
+            TaskError: the task cannot be opened.
+            DeviceError: the tuner's process cannot be started.
+        """
+        with ThreadPoolExecutor(1, "candidates") as pool, contextlib.ExitStack() as stack:
+            stack.callback(self._runner.end_builds)  # the pool waits for its thread
+            ahead = pool.submit(self._prepared, until)
+            self._runner.start()
+            while self._n_without_gain < PATIENCE and not self._is_over(until):
+                batch = ahead.result() or self._prepared(until)
+                if not batch:
+                    return
+                if self._builds_ahead:  # its leaders are those of a race before
+                    ahead = pool.submit(self._prepared, until)
+                self._race(batch)
+                if not self._builds_ahead:
+                    ahead = pool.submit(self._prepared, until)
+
+    def _prepared(self, until: float) -> list[Proposal]:
+        """Return the next batch, compiled as far as that is done apart; empty if none is left."""
+        batch = []
+        for proposal in self._space.batch(self._size_until(until), self.leaders):
+            batch.append(proposal)
+            if time.monotonic() > until:  # the texts of a large network take seconds each
+                break
+        fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
+        if fresh and not self._is_over(until):
+            self._runner.build_ahead(fresh)
+        return batch
+
+    def _size_until(self, until: float) -> int:
+        """Return the size of the next batch: as many as the last races would have measured in the
+        time that is left."""
+        if not self._took_s:
+            return self._size
+        left_s = max(0.0, until - time.monotonic())
+        return max(1, min(self._size, int(left_s * self._n_fresh / self._took_s)))
+
+    def _is_over(self, until: float) -> bool:
+        return bool(self._tried) and time.monotonic() > until
+
+    def _race(self, batch: Sequence[Proposal]) -> None:
+        before_ns = self._best_ns()
+        self._try(batch)
+        has_gained = self._best_ns() < (1 - NOISE) * before_ns
+        self._n_without_gain = 0 if has_gained else self._n_without_gain + 1
+
+    def untunable(self, until: float) -> Iterator[Proposal]:
+        """Yield the candidates of the space that cannot be tried, until the time ``until``."""
+        return self._space.untunable(until)
+
+    def finalists(self, n: int) -> list[Proposal]:
+        """Race the best candidates once more, for longer; return the ``n`` fastest.
+
+        The best of many short measurements looks better than it is.
+        """
+        best = self.leaders[:N_FINAL]
+        if len(best) > 1:
+            self._note(best, self._runner.measure(best, FINAL_STAGES))
+        return self.leaders[:n]
+
+    def drop(self, candidate: str) -> None:
+        """Forget the candidate of this digest: the judge has refused it."""
+        self._tried.pop(candidate, None)
+
+    def _try(self, batch: Sequence[Proposal]) -> None:
+        known = [p for p in batch if p.candidate.digest in self._known]
+        fresh = [p for p in batch if p.candidate.digest not in self._known]
+        for proposal in known:
+            trial = self._known[proposal.candidate.digest]
+            self._note([proposal], [trial])
+            self._runner.adopt(proposal, trial)
+        if fresh:
+            start_s = time.monotonic()
+            trials = self._runner.measure(fresh)
+            self._took_s, self._n_fresh = time.monotonic() - start_s, len(fresh)
+            self._size = min(2 * self._size, self._batch_size)
+            self._on_trials(trials)
+            self._note(fresh, trials)
+
+    def _note(self, proposals: Sequence[Proposal], trials: Sequence[Trial]) -> None:
+        for proposal, trial in zip(proposals, trials, strict=True):
+            if trial.time_ns is not None:
+                self._tried[trial.candidate] = Tried(proposal, trial, trial.time_ns)
+            else:
+                self._tried.pop(trial.candidate, None)
+
+    def _best_ns(self) -> float:
+        return min((tried.time_ns for tried in self._tried.values()), default=float("inf"))

@@ -1,0 +1,103 @@
+"""A model with kernels in its modules computes the same, and can be saved and loaded."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.host.compiler.test_candidates import cache_folder
+from tests.host.compiler.test_misses import result_for
+from tests.null.models.test_profile import Net, X
+from torch import nn
+
+import kernelwright as kw
+from kernelwright.core.errors import TaskError
+from kernelwright.loaders import load
+from kernelwright.models import waterfall
+from kernelwright.models.accelerate import Accelerated, Step
+from kernelwright.models.profile import example_of, profile
+from kernelwright.models.swap import put_in, take_out
+from kernelwright.runtime.dispatch import forms_of
+
+__all__ = ["cache_folder"]
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory) -> Accelerated:
+    """A model, and files of kernels for its norms."""
+    net = Net().eval()
+    (group,) = (g for g in profile(net, lambda m: m(X)) if g.kind == "LayerNorm")
+    example = example_of(net, group.paths[0], lambda m: m(X))
+    task = load(net.layers[0].norm, inputs=example, name="norm")
+    found = result_for(task, tmp_path_factory.mktemp("kernels"))
+    key = ("cpu", forms_of(example), ())
+    files = {path: {key: found.source_path} for path in group.paths}
+    return Accelerated(net, [Step(group, "kept", result=found)], files)
+
+
+@torch.no_grad()
+def test_kernels_are_put_in_and_taken_out(kernels) -> None:
+    net = kernels.model
+    expected = net(X)["logits"]
+    built = {
+        path: {key: kw.build(file) for key, file in by_key.items()}
+        for path, by_key in kernels.kernels.items()
+    }
+    put_in(net, built, "raise")
+    torch.testing.assert_close(net(X)["logits"], expected)
+    assert kw.misses(net) == {}
+    with pytest.raises(RuntimeError, match="no kernel was judged"):
+        net(X[:2])
+    net.layers[0].norm.weight.mul_(2)
+    changed = net(X)["logits"]
+    assert not torch.allclose(changed, expected)
+    take_out(net, built)
+    torch.testing.assert_close(net(X)["logits"], changed)
+    net.layers[0].norm.weight.div_(2)
+    assert not any("forward" in vars(module) for module in net.modules())
+
+
+@torch.no_grad()
+def test_a_saved_model_is_loaded_into_another(kernels, tmp_path) -> None:
+    folder = kernels.save(tmp_path / "saved")
+    other = Net().eval()
+    expected = other(X)["logits"]
+    kw.load_accelerated(other, folder, on_miss="raise")
+    torch.testing.assert_close(other(X)["logits"], expected)
+    assert kernels.save(folder) == folder  # again, over itself
+
+    with pytest.raises(TaskError, match="another model"):
+        kw.load_accelerated(nn.Linear(2, 2), folder)
+    with pytest.raises(TaskError, match="do not fit"):
+        kw.load_accelerated(Net(32), folder)
+    with pytest.raises(TaskError, match="no accelerated model"):
+        kw.load_accelerated(other, tmp_path)
+    (source,) = folder.glob("*.py")
+    source.write_text(source.read_text() + "\n")
+    with pytest.raises(TaskError, match="not the file that was saved"):
+        kw.load_accelerated(Net(), folder)
+
+
+def test_nothing_is_written_where_it_does_not_belong(kernels, tmp_path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(TaskError, match="holds something else"):
+        kernels.save(tmp_path)
+    with pytest.raises(TaskError, match="no kernel to save"):
+        Accelerated(kernels.model).save(tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_search_leaves_the_model_right_whatever_it_finds(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    net = Net(64).eval()
+    x = torch.randn(64, 32, 64)
+    with torch.no_grad():
+        expected = net(x)["logits"]
+    steps: list[Step] = []
+    found = kw.accelerate(net, {"x": x}, on_step=steps.append, budget_s=10)
+    assert found.steps and {step.group.kind for step in steps} >= {"Layer", "Linear"}
+    with torch.no_grad():
+        torch.testing.assert_close(net(x)["logits"], expected, rtol=1e-4, atol=1e-4)
+    served = any("forward" in vars(module) for module in net.modules())
+    assert served == bool(found.kernels) == bool(found.speedup and found.kernels)
+    page = waterfall.write_page(found, tmp_path / "page.html")
+    assert "Layer" in page.read_text() and waterfall.facts_of(found)["steps"]

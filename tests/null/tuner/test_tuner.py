@@ -1,0 +1,110 @@
+"""The search over candidates: what it measures, what it knows already, and when it ends."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from kernelwright.core.candidate import Candidate, Proposal
+from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.tuner.tuner import PATIENCE, Tuner
+
+
+class Numbers:
+    """A space of numbers: candidate n has the neighbours n - 1 and n + 1."""
+
+    def __init__(self, start, n):
+        self.start, self.n, self.seen = start, n, set()
+
+    def batch(self, n, leaders):
+        numbers = [self.start] if not leaders else []
+        numbers += [number_of(one) + step for one in leaders[:2] for step in (-1, 1)]
+        for number in dict.fromkeys(numbers):
+            if number not in self.seen and 0 <= number < self.n:
+                self.seen.add(number)
+                yield candidate(number)
+
+
+def candidate(number):
+    return Proposal(Candidate(str(number), "cpp"), "rules", schedule={"number": number})
+
+
+def number_of(proposal):
+    return proposal.schedule["number"]
+
+
+class Runner:
+    """A machine on which candidate ``best`` is the fastest, and negative times are failures."""
+
+    def __init__(self, time_of):
+        self.time_of, self.measured, self.adopted = time_of, Counter(), []
+
+    def start(self):
+        pass
+
+    def build_ahead(self, batch):
+        self.built = [number_of(one) for one in batch]
+
+    def end_builds(self):
+        pass
+
+    def adopt(self, proposal, trial):
+        self.adopted.append(number_of(proposal))
+
+    def measure(self, batch, stages=()):
+        self.measured.update(map(number_of, batch))
+        return [trial(number_of(one), self.time_of(number_of(one))) for one in batch]
+
+
+def trial(number, time_ns):
+    outcome = TrialOutcome.FAILED if time_ns is None else TrialOutcome.MEASURED
+    name = candidate(number).candidate.digest
+    return Trial(name, "cpp", outcome, time_ns=time_ns, reference_ns=time_ns and 1000.0)
+
+
+def tuned(runner, *, known=(), start=10, **options):
+    tuner = Tuner(Numbers(start, 40), runner, batch_size=4, known=known, **options)
+    tuner.run(time.monotonic() + 60)
+    return tuner
+
+
+@pytest.mark.parametrize("builds_ahead", [False, True])
+def test_it_goes_on_from_what_was_measured(builds_ahead):
+    runner = Runner(lambda number: 100.0 + 10 * abs(number - 20))
+    tuner = tuned(runner, builds_ahead=builds_ahead)
+    assert number_of(tuner.leaders[0]) == 20
+
+
+def test_it_ends_when_gains_are_below_the_noise():
+    runner = Runner(lambda number: 100.0)
+    tuned(runner)
+    assert len(runner.measured) <= 4 * (PATIENCE + 1)
+
+
+def test_what_an_earlier_search_measured_is_not_measured_again():
+    def time_of(number):
+        return 100.0 + 10 * abs(number - 20)
+
+    known = [trial(number, time_of(number)) for number in range(9, 18)]
+    runner = Runner(time_of)
+    tuner = tuned(runner, known=known)
+    assert number_of(tuner.leaders[0]) == 20
+    assert not set(runner.measured) & set(range(9, 18))
+    assert 17 in runner.adopted  # new ones are measured beside the best of before
+
+
+@pytest.mark.parametrize("refused", [19, 20])
+def test_neither_failures_nor_what_the_judge_refused_leads(refused):
+    runner = Runner(lambda number: None if number == 19 else 100.0 + 10 * abs(number - 20))
+    tuner = tuned(runner, start=21)
+    tuner.drop(candidate(refused).candidate.digest)
+    assert refused not in map(number_of, tuner.leaders)
+    assert 19 not in map(number_of, tuner.leaders)
+
+
+def test_the_best_are_raced_once_more():
+    runner = Runner(lambda number: 100.0 + 10 * abs(number - 20))
+    tuner = tuned(runner)
+    before = runner.measured.total()
+    assert [number_of(one) for one in tuner.finalists(1)] == [20]
+    assert before < runner.measured.total() <= before + 8
