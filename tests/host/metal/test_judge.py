@@ -117,3 +117,14 @@ def test_the_command_says_so_too(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert done.returncode == 0 and told["status"] == "passed"
     assert any(SEEN in json.dumps(warning) for warning in told["warnings"])
+
+
+def test_a_search_gives_the_first_right_kernel_as_a_file(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text(TASK)
+    words = ("optimize", "task.py", "--device", "metal", "--budget", "30s", "--json")
+    command = [sys.executable, "-m", "kernelwright", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["candidates"]["passed"] > 0
+    source = (tmp_path / told["source"]).read_text()
+    assert "torch.mps.compile_shader(SOURCE)" in source and "class ModelNew" in source

@@ -206,7 +206,7 @@ _NEEDS = {
     "shuffle_place": ("shuffle", "Place"), "NAN": (), "group_reduce": ("warp_reduce",),
 }  # fmt: skip
 _ORDER = (
-    "within",
+    "within", "rounded_product", "expm1_of",
     "float16", "bfloat16", "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",
     "warp_reduce", "block_reduce", "column_reduce", "block_scan",

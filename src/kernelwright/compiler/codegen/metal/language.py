@@ -23,6 +23,11 @@ DEVICE float rounded_product(float a, float b) {
     return a * b;
 }
 """,
+    "expm1_of": """\
+DEVICE float expm1_of(float x) {  // PyTorch's is exact near zero, and less so elsewhere
+    return metal::abs(x) < 0.5f ? c10::metal::expm1f(x) : metal::precise::exp(x) - 1.0f;
+}
+""",
     "float16": """\
 typedef half float16;
 DEVICE float to_float(half x) { return float(x); }
@@ -81,12 +86,16 @@ _TYPES = {
     "int8": "char", "uint8": "uchar", "bool": "bool",
 }  # fmt: skip
 _FUNCTIONS = {
-    "abs": "metal::abs", "erf": "c10::metal::erf", "expm1": "c10::metal::expm1f",
+    "abs": "metal::abs", "erf": "c10::metal::erf", "expm1": "expm1_of",
     "log1p": "c10::metal::log1p", "floor": "metal::floor", "ceil": "metal::ceil",
     "round": "metal::rint", "trunc": "metal::trunc", "fmod": "metal::fmod",
 }  # fmt: skip
 """Those that are not in ``metal::precise``."""
-_HEADERS = {"erf": "special_math", "log1p": "special_math", "expm1f": "expm1f"}
+_HEADERS = {
+    "c10::metal::erf": "special_math",
+    "c10::metal::log1p": "special_math",
+    "expm1_of": "expm1f",
+}
 """Function → the header that torch has it in, and pastes into the text."""
 
 
@@ -100,7 +109,7 @@ class MetalLanguage(Language):
     rounded: Mapping[str, str] = MappingProxyType({"float32": "rounded_product"})
 
     def prelude(self, text: str) -> str:
-        headers = {h for name, h in _HEADERS.items() if f"c10::metal::{name}(" in text}
+        headers = {h for name, h in _HEADERS.items() if f"{name}(" in text}
         lines = "".join(f"#include <c10/metal/{header}.h>\n" for header in sorted(headers))
         return lines + super().prelude(text)
 
