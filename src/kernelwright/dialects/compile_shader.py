@@ -119,8 +119,12 @@ def compile_shader(source: str) -> Library:
 
 def install_where_asked() -> None:
     """Let the stand-in take torch's place if this process is to emulate Metal."""
-    if EMULATED not in os.environ:
-        return
+    if EMULATED in os.environ:
+        install()
+
+
+def install() -> None:
+    """Let the stand-in take torch's place in this process, for modules named ``candidate``."""
     torch.mps.compile_shader = compile_shader
     torch.mps.synchronize = lambda: None
     torch.backends.mps.is_available = lambda: True
