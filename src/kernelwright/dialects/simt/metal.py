@@ -6,6 +6,7 @@ A kernel that reads or writes outside of its buffers, races, or hangs is told, a
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import re
 import struct
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import DialectError
-from kernelwright.dialects.amdgpu import find_clang
+from kernelwright.dialects.amdgpu import clang_version, find_clang
 from kernelwright.dialects.simt import machine, msl
 
 WIDTH = 32
@@ -24,6 +25,8 @@ WIDTH = 32
 MOST_THREADS = 1024
 """Threads of a threadgroup at most, for kernels that need few registers. Source: the same."""
 REFUSED, LIMIT_S = 96, 120.0
+OLDEST_CLANG = 18
+"""The first with arithmetic on bfloat that rounds every time, by its notes; 22 was tried."""
 _LANGUAGE = ("-std=gnu++17", "-Xclang", "-cl-single-precision-constant", "-fno-char8_t",
              "-Xclang", "-ffloat16-excess-precision=none",
              "-Xclang", "-fbfloat16-excess-precision=none")  # fmt: skip
@@ -63,6 +66,19 @@ class Memory:
     n_bytes: int
 
 
+@functools.cache
+def msl_missing() -> str | None:
+    """Return what this machine lacks to run kernels in MSL on its CPU; None if nothing."""
+    clang = find_clang()
+    if clang is None or machine.emulation_missing() is not None:
+        return machine.emulation_missing()
+    version = clang_version(clang)
+    found = re.search(r"version (\d+)", version)
+    if found is None or int(found[1]) < OLDEST_CLANG:
+        return f"{version or clang} is too old; install clang {OLDEST_CLANG} or newer"
+    return None
+
+
 class Program:
     """The kernels of one MSL text, built for this CPU.
 
@@ -72,7 +88,7 @@ class Program:
     """
 
     def __init__(self, text: str) -> None:
-        if missing := machine.emulation_missing():
+        if missing := msl_missing():
             raise DialectError.of_missing("kernels in MSL cannot be run on this CPU", missing)
         self._folder = tempfile.TemporaryDirectory(prefix="metal-")
         folder = Path(self._folder.name)
