@@ -9,6 +9,7 @@ bool[64]                  even odds
 (SPEC, SPEC)  [SPEC]      a tuple, a list
 {cos: SPEC, sin: SPEC}    a dictionary
 name=SPEC                 an argument by name
+float32[1..4096,1024]     any size from 1 to 4096: the largest is timed, others are judged too
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ SYNTAX = (
     "(SPEC, SPEC), or name=SPEC"
 )
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.S)
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
 _WORDS = {"none": "null", "true": "true", "false": "false"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _SPEC = re.compile(
@@ -100,6 +102,31 @@ def by_name(inputs: Any) -> tuple[list[Any], dict[str, Any]]:
         else:
             named[match[1]] = match[2]
     return positional, named
+
+
+def of_sizes(inputs: Sequence[Any]) -> list[list[Any]]:
+    """Return the sets of arguments that inputs stand for: one, or where specs have a range, one of
+    its largest size, and others of its smallest, an odd one between, and the largest but one.
+
+    Raises:
+        TaskError: a range is empty, or two ranges differ.
+    """
+    found = {each for text in inputs if isinstance(text, str) for each in _RANGE.findall(text)}
+    if not found:
+        return [list(inputs)]
+    seen = ", ".join(f"{low}..{high}" for low, high in sorted(found))
+    if len(found) > 1:
+        do = "give all inputs the same range: they have equally many rows in every call"
+        raise TaskError("two ranges of sizes differ", seen=seen, do=do)
+    low, high = map(int, found.pop())
+    if not 1 <= low < high:
+        raise TaskError("a range of sizes is empty", seen=seen, do="write it as 1..4096")
+    sizes = dict.fromkeys([high, low, (low + high) // 2 | 1, high - 1])
+    return [
+        [_RANGE.sub(str(n), value) if isinstance(value, str) else value for value in inputs]
+        for n in sizes
+        if low <= n <= high
+    ]
 
 
 def expression(value: Any) -> str:

@@ -21,7 +21,7 @@ from kernelwright.loaders import pickling, synthesis
 from kernelwright.loaders.constructor import Expression, bound, constructor_arguments, is_literal
 from kernelwright.loaders.copies import copied
 from kernelwright.loaders.inlined import bundled
-from kernelwright.loaders.inputs import SYNTAX, by_name, expression
+from kernelwright.loaders.inputs import SYNTAX, by_name, expression, of_sizes
 from kernelwright.loaders.kernelbench import read_source
 from kernelwright.loaders.packages import named_by_package
 from kernelwright.loaders.reference import execute, open_reference, task_code
@@ -235,7 +235,10 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
         parts.append(synthesis.PICKLED_INPUTS)
         pickled = {**pickled, "inputs": inputs}
     elif inputs is not None:
-        parts.append(synthesis.get_inputs([expression(value) for value in inputs]))
+        first, *others = [[expression(v) for v in values] for values in of_sizes(inputs)]
+        parts.append(synthesis.get_inputs(first))
+        if others:
+            parts.append(synthesis.get_other_inputs(others))
     payload = None
     if pickled:
         with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):

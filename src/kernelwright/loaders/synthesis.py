@@ -110,6 +110,12 @@ def get_inputs(expressions: Sequence[str]) -> str:
     return f"\n\ndef get_inputs():\n    return [\n{lines}    ]\n"
 
 
+def get_other_inputs(sets: Sequence[Sequence[str]]) -> str:
+    """Return the text of ``get_other_inputs``, with the expressions of every set of arguments."""
+    lines = "".join(f"        [{', '.join(texts)}],\n" for texts in sets)
+    return f"\n\ndef get_other_inputs():\n    return [\n{lines}    ]\n"
+
+
 def get_init_inputs(arguments: Sequence[Any]) -> str:
     """Return the text of ``get_init_inputs``; it imports the modules that Expressions name."""
     found = [value.modules for value in arguments if isinstance(value, Expression)]

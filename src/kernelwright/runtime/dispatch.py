@@ -35,10 +35,11 @@ class ByShape:
 
     A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in one
     mode (train or eval) or for both, without gradients and outside ``torch.autocast``, and for a
-    module with these parts, hooks and attributes. Anything else goes
-    to the module's own, and so does a call outside ``torch.no_grad()`` where inputs or weights want
-    gradients, and one that the kernel itself sends to its reference. Such a miss is counted, and
-    told as the module's ``on_miss`` says; ``why_not`` gives the reason.
+    module with these parts, hooks and attributes. Other sizes than those judged go to a kernel for
+    which they are free. Anything else goes to the module's own, and so does a call outside
+    ``torch.no_grad()`` where inputs or weights want gradients, and one that the kernel itself sends
+    to its reference. Such a miss is counted, and told as the module's ``on_miss`` says; ``why_not``
+    gives the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.
@@ -130,11 +131,25 @@ class ByShape:
         forms = self._without_defaults(forms_of(inputs))
         kernel = self.kernels.get((device, forms, ()))
         kernel = kernel or self.kernels.get((device, forms, modes_of(self.module)))
+        kernel = kernel or self._general(device, forms, inputs)
         if kernel is None:
             return self._why_none(device, forms)
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._described.why_changed(self.module) or self._following(kernel)
+
+    def _general(
+        self, device: str, forms: tuple[Form, ...], inputs: tuple[Any, ...]
+    ) -> nn.Module | None:
+        """A kernel that was judged on other sizes and takes these as well."""
+        modes = ((), modes_of(self.module))
+        for (kind, judged, mode), kernel in self.kernels.items():
+            if kind == device and mode in modes and _differ_in_rows(forms, judged):
+                asked = getattr(kernel, "why_not", None)
+                with torch.no_grad():
+                    if asked and not asked(*inputs):
+                        return kernel
+        return None
 
     def _without_defaults(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
         """The forms without the last ones that are the parameters' defaults."""
@@ -208,6 +223,21 @@ def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:
     """Return the form of every input."""
     return tuple(map(_form, inputs))
+
+
+def _differ_in_rows(forms: tuple[Form, ...], judged: tuple[Form, ...]) -> bool:
+    """Whether inputs are like those judged but for the sizes of their first two dimensions. Asking
+    a kernel takes longer than this."""
+    return len(forms) == len(judged) and all(
+        one == other
+        or (
+            isinstance(one[1], tuple)
+            and isinstance(other[1], tuple)
+            and (one[0], len(one[1]), one[1][2:]) == (other[0], len(other[1]), other[1][2:])
+        )
+        for one, other in zip(forms, judged, strict=True)
+        if len(one) > 1 and len(other) > 1
+    )
 
 
 def _form(value: Any) -> Form:

@@ -203,7 +203,9 @@ class _Search:
         known = self.archive.trials(
             self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
         )
-        return TunedRules(self.judge, self.tuner, known=known, on_trials=self.keep_trials)
+        return TunedRules(
+            self.judge, self.tuner, known=known, on_trials=self.keep_trials, tell=self.tell
+        )
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:
         """Archive trials as soon as they are measured."""

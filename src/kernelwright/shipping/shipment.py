@@ -81,9 +81,7 @@ class Shipment:
 
     @property
     def layer(self) -> str:
-        """The name of the module's class: the reference's own, unless that says nothing."""
-        if self.task.model != "Model":
-            return self.task.model
+        """The name of the module's class, such as 'RmsGate'."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
     @cached_property

@@ -10,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.host.compiler.test_candidates import built, cache_folder, proposals
 from tests.host.compiler.test_traced import has_kernels
+from tests.null.swarm.briefs import verdict
 from torch import nn
 from torch.export import Dim
 from torch.utils._pytree import tree_leaves
 
+import kernelwright as kw
 from kernelwright.compiler.capture.free import leading_dimensions, resized
 from kernelwright.core.task import Task
 from kernelwright.loaders import open_reference
+from kernelwright.search.result import Result, write_source
 from kernelwright.suites.composed import FAMILIES, compose
 
 __all__ = ["cache_folder"]
@@ -152,6 +155,27 @@ def test_compiled_and_exported_programs_hold_the_kernels_for_any_size() -> None:
         torch.testing.assert_close(program.module()(x, y), module(x, y))
         torch.testing.assert_close(compiled(x, y), module(x, y))
     assert len(graphs) == 1 and has_kernels(graphs[0])
+
+
+@torch.no_grad()
+def test_several_results_have_a_kernel_each_and_one_for_other_sizes(
+    tmp_path,
+) -> None:
+    results = []
+    for n in (6, 40):
+        task = task_of(shape=f"{n}, 16")
+        best = proposals(task)[0]
+        path = write_source(best.candidate, tmp_path, f"of_{n}")
+        found = verdict(best.candidate, 2.0)
+        results.append(Result(task, best, found, [], "eager", path, ""))
+    fast = kw.build(results)
+    forward = fast.forward
+    of_each = [forward.kernel_for(*torch.randn(2, n, 16)) for n in (6, 40)]
+    assert of_each[0] is not of_each[1]
+    x, y = torch.randn(2, 9, 16)
+    assert forward.kernel_for(x, y) in of_each
+    torch.testing.assert_close(fast(x, y), forward.own(x, y))
+    assert forward.kernel_for(x.double(), y.double()) is None
 
 
 @torch.no_grad()

@@ -94,6 +94,11 @@ MODULES = {
     "swiglu": (GATED.format(gate="silu"), "torch.randn(2, 3, 8)", "8"),
     "geglu": (GATED.format(gate="gelu"), "torch.randn(2, 3, 8)", "8"),
     "rope": (ROTATED, "torch.randn(2, 3, 5, 8), torch.randn(5, 8), torch.randn(5, 8)", ""),
+    "a view": (
+        "\n    def forward(self, x):\n        return torch.tanh(x).transpose(0, 1).chunk(2)[0]\n",
+        "torch.randn(6, 10)",
+        "",
+    ),
     "several": (plain("(x.exp(), x.argmax(-1), [(x * x).sum(-1)])"), "torch.randn(6, 10)", ""),
 }  # fmt: skip
 
@@ -267,6 +272,27 @@ def test_what_has_no_kernels_for_training_is_said(tmp_path, body, said) -> None:
     with pytest.raises(StopIteration) as ended:
         next(proposals)
     assert said in ended.value.value
+
+
+def test_shared_weights_stay_shared(tmp_path) -> None:
+    tied = """
+    def __init__(self, n):
+        super().__init__()
+        self.table, self.head = nn.Embedding(n, 8), nn.Linear(8, n, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.table(x)))
+"""
+    text = HEAD + tied + TAIL.format(inputs="torch.randint(0, 9, (2, 5))", init="9")
+    built, module, inputs = pair(tmp_path, text)
+    assert built.why_not(*inputs) == "" and built.head.weight is built.table.weight
+    for ours, theirs in zip(trained(built, inputs, 0), trained(module, inputs, 0), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=2e-5)
+    step = training_step(kw.load(module, inputs=inputs))  # an instance, which has no source
+    with pytest.raises(StopIteration) as ended:
+        next(RulesProposer().propose(Brief(step, Device.parse("cpu"), ("cpp",))))
+    assert "weights that parts share" in ended.value.value
 
 
 @pytest.mark.parametrize("target", ["integers", "frozen"])

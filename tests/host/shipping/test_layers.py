@@ -59,7 +59,7 @@ def test_a_call_that_the_kernels_are_not_made_for_takes_the_models_own_forward(p
             assert torch.equal(served(x), expected)
         fitting = kernelized(MODEL["Model"](128, 1.5).eval(), packages["hf"], "Gate")
         with pytest.warns(UserWarning, match="x is not of the shape"):
-            assert served[0].weight.shape == (128,) and fitting(x[:3]).shape == (3, 128)
+            assert fitting(x.double()).dtype is torch.float64
     with pytest.warns(UserWarning, match="gradients are wanted"):
         fitting(x).sum().backward()
     assert fitting[0].weight.grad is not None
@@ -119,7 +119,7 @@ def test_the_norms_of_a_llama_are_served(tmp_path):
     sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100}
     model = LlamaForCausalLM(LlamaConfig(**sizes)).eval()
     tokens = torch.randint(100, (2, 16))
-    repository = kernels.LocalLayerRepository(package, layer_name="LlamaRMSNorm")
+    repository = kernels.LocalLayerRepository(package, layer_name="Norm")
     with torch.no_grad(), warnings.catch_warnings():
         warnings.filterwarnings("error", message=ON_CPU)
         expected = model(tokens).logits

@@ -20,7 +20,8 @@ with torch.no_grad():
     torch.testing.assert_close(module(x), expected)
 (name,) = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("gate::")]
 operator = getattr(operators, name.removeprefix("gate::")).default
-torch.library.opcheck(operator, (x, module.weight.detach()))
+given = (x, module.weight.detach(), 64)  # the last is the number of rows
+torch.library.opcheck(operator, given)
 exported = torch.export.export(module, (x,)) if torch.__version__ >= "2.13" else None
 "kernelwright" in sys.modules and sys.exit("the package needs kernelwright")
 """

@@ -22,7 +22,7 @@ import time
 while True:
     end_s = time.process_time() + 0.02
     while time.process_time() < end_s: pass
-    time.sleep(0.08)
+    time.sleep(0.13)
 """
 
 

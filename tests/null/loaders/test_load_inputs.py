@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelwright.core.errors import TaskError
-from kernelwright.loaders.inputs import DTYPES, FLOATS, INTEGERS, expression
+from kernelwright.loaders import load, open_reference
+from kernelwright.loaders.inputs import DTYPES, FLOATS, INTEGERS, expression, of_sizes
 
 SHAPES = st.lists(st.integers(1, 5), max_size=3)
 
@@ -119,3 +120,28 @@ def test_specs_and_examples_nest():
     assert mask.dtype == torch.bool
     rows, named = drawn(["float32[2]", {"x": (torch.ones(3), 1)}])
     assert rows.shape == (2,) and named["x"][0].shape == (3,) and named["x"][1] == 1
+
+
+def test_a_range_of_sizes_is_its_largest_and_others():
+    first, *others = of_sizes(["float32[1..64,8]", 3, "int64[1..64]<5"])
+    assert first == ["float32[64,8]", 3, "int64[64]<5"]
+    assert [values[0] for values in others] == ["float32[1,8]", "float32[33,8]", "float32[63,8]"]
+    task = load("torch.nn:ReLU", inputs=["float32[2..9,4]"])
+    reference = open_reference(task)
+    assert reference.inputs(0)[0].shape == (9, 4)
+    assert [values[0].shape[0] for values in reference.other_inputs(0)] == [2, 5, 8]
+    assert of_sizes(["float32[4,8]"]) == [["float32[4,8]"]]
+
+
+@pytest.mark.parametrize(
+    ("specs", "said"),
+    [
+        (["float32[4..4,8]"], "range of sizes is empty"),
+        (["float32[9..4,8]"], "range of sizes is empty"),
+        (["float32[0..4,8]"], "range of sizes is empty"),
+        (["float32[1..4,8]", "float32[1..5,8]"], "two ranges of sizes differ"),
+    ],
+)
+def test_a_range_that_no_call_has_is_an_error(specs, said):
+    with pytest.raises(TaskError, match=said):
+        load("torch.nn:ReLU", inputs=specs)

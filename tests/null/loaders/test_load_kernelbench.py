@@ -197,7 +197,7 @@ def test_inputs_for_a_file_that_makes_its_own_are_refused(tmp_path):
 
 @pytest.mark.parametrize("target", ["softmax", 3, None])
 def test_an_unknown_target_is_an_error_that_lists_the_forms(target):
-    with pytest.raises(TaskError, match=r"(?s)no loader accepts.*package\.module:Class"):
+    with pytest.raises(TaskError, match=r"(?s)no loader accepts.*package\.module\.Class"):
         load(target)
 
 

@@ -252,7 +252,9 @@ class Inside:
                 self.look(f"{name}_{position}", part, f"{place}[{position}]")
         elif isinstance(value, dict) and CLASS in value:
             kind = value[CLASS].partition(":")[2]
-            self.conditions.append(f"type({place}).__qualname__ == {kind!r}")
+            is_constant = value == {CLASS: f"torch:{kind}"}
+            is_it = f"type({place}).__qualname__ == {kind!r}"
+            self.conditions.append(f"{place} == torch.{kind}" if is_constant else is_it)
             for key in value.keys() - {CLASS}:
                 self.look(f"{name}_{key}", value[key], f"{place}.{key}")
         elif isinstance(value, dict):

@@ -76,6 +76,10 @@ def open_trained(
         raise CannotCapture("a training step whose result is an object; return tensors, or a dict")
     of_model = replace(task, entry=task.step_of)
     text = reference_text(of_model, inner, captured, reference.init_inputs(CHECK_SEED))
+    if text.bases == "Part" and _shares_weights(inner):
+        raise CannotCapture(
+            "a training step of weights that parts share, without source; give it as file.py:Class"
+        )
     face, arguments = face_of(task.name, inner, captured, text, device_kind)
     counts = mode_counts(inner, inputs, capture(inner, inputs))
     face = with_parts(face, inner, text, home_of(inner), mode=counts)
@@ -94,6 +98,13 @@ def open_trained(
         Part("", joint.backward, face, (*kept, *given), text.signature),
     )
     return TrainedModule(text, joint, face, parts, step.n_inputs, tuple(step.places))
+
+
+def _shares_weights(module: nn.Module) -> bool:
+    """Whether a parameter is in several places: a module that is rebuilt from its state has one in
+    each."""
+    places = [weight for _, weight in module.named_parameters(remove_duplicate=False)]
+    return len(places) > len(list(module.parameters()))
 
 
 def _untrained(joint: Joint, names: Mapping[str, str], face: Face) -> list[str]:

@@ -38,7 +38,11 @@ KEPT = frozenset({
 are emitted for them."""
 
 
-_TALKERS = ("torch.export", "torch.fx.experimental.symbolic_shapes")
+_TALKERS = (
+    "torch.export",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._subclasses.fake_tensor",
+)
 _DIFFERING = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
 """Parts that train otherwise than they evaluate."""
 REAL = "real"

@@ -10,6 +10,7 @@ Source:
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -151,7 +152,7 @@ def _differentiated(
     for node in captured.graph.nodes:
         if node in tensors or node.op == "call_function":
             copies[node] = graph.node_copy(node, lambda arg: copies[arg])
-    graph.output(tuple(copies[node] for node in results))
+    graph.output(tuple(_unaliased(graph, node, copies[node]) for node in results))
     function = fx.GraphModule(nn.Module(), graph)
     given = [node.meta["val"].detach().requires_grad_(node.name in trained) for node in tensors]
     has_gradient = [result.requires_grad for result in function(*given)]
@@ -169,6 +170,14 @@ def _differentiated(
             node.replace_all_uses_with(node.args[0])
     joint.graph.eliminate_dead_code()
     return joint, has_gradient
+
+
+def _unaliased(graph: fx.Graph, node: fx.Node, copied: fx.Node) -> fx.Node:
+    """The result, or a clone of it where it is a view, which torch refuses to differentiate so."""
+    maker = node.args[0] if node.target is operator.getitem else node
+    if not (isinstance(maker, fx.Node) and is_view(maker)):
+        return copied
+    return graph.call_function(torch.ops.aten.clone.default, (copied,))
 
 
 def _joined(

@@ -7,9 +7,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import torch
+
 CLASS = "$class"
 """The key under which a dictionary that stands for an object has its class, 'package.module:Name';
-the other keys are the object's parts."""
+the other keys are the object's parts. A dtype and its like are objects without parts."""
+_CONSTANTS = (torch.dtype, torch.layout, torch.memory_format)
+"""What torch.export takes for no argument, and a name says."""
 
 
 def described(value: Any) -> Any:
@@ -19,6 +23,8 @@ def described(value: Any) -> Any:
         return (list if kind is list else tuple)(map(described, value))
     if kind is dict:
         return {key: described(part) for key, part in value.items()}
+    if isinstance(value, _CONSTANTS):
+        return {CLASS: str(value).replace(".", ":")}
     parts = _parts(value)
     if parts is None:
         return value
@@ -39,7 +45,7 @@ def made(value: Any) -> Any:
     kind: Any = sys.modules[place]
     for step in name.split("."):
         kind = getattr(kind, step)
-    return kind(**parts)
+    return kind if isinstance(kind, _CONSTANTS) else kind(**parts)
 
 
 def classes(value: Any) -> Iterator[str]:

@@ -32,8 +32,8 @@ ROUNDING = 4e-6
 
 
 def require_same_numbers(first: str, other: str) -> None:
-    """See that the numbers and names among a result's parts, as ``nesting`` has them, do not depend
-    on the inputs' values.
+    """Require that the numbers and names among a result's parts, as ``nesting`` has them, do not
+    depend on the inputs' values.
 
     Raises:
         TaskError: they do.
