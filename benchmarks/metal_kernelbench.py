@@ -1,6 +1,6 @@
 """For how many problems of KernelBench rules give a right kernel in MSL, emulated on this CPU.
 
-    python benchmarks/metal_kernelbench.py KERNELBENCH [--level 1] [--most-s 600]
+    python benchmarks/metal_kernelbench.py KERNELBENCH [--level 1] [--first 19] [--most-s 600]
 
 KERNELBENCH is a checkout of the suite. Sizes are cut to a few dozen, because the emulation runs
 some 100,000 threads a second. Each problem's first candidate is run on the problem's own inputs and
@@ -36,11 +36,11 @@ def outcome(text: str) -> str:
     """'right', 'wrong …', 'no kernel' if rules leave all to PyTorch, or the error."""
     import torch
 
+    from kernelwright.core.candidate import Brief
     from kernelwright.core.device import Device
     from kernelwright.core.task import Task
     from kernelwright.dialects.compile_shader import install
     from kernelwright.dialects.devices import resolve
-    from kernelwright.core.candidate import Brief
     from kernelwright.proposers.rules import RulesProposer
 
     brief = Brief(Task("problem", "kernelbench", text), resolve(Device("metal")), ("metal",))
@@ -73,6 +73,7 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("kernelbench", type=Path)
     words.add_argument("--level", type=int, default=1)
+    words.add_argument("--first", type=int, default=1, help="begin with the problem of this number")
     words.add_argument("--most-s", type=float, default=600.0)
     words.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     asked = words.parse_args()
@@ -80,8 +81,11 @@ def main() -> None:
         print(outcome(shrunk(asked.one.read_text())))
         return
     files = (asked.kernelbench / "KernelBench" / f"level{asked.level}").glob("*.py")
+    numbered = sorted((int(file.name.partition("_")[0]), file) for file in files)
     begin, counts = time.monotonic(), Counter[str]()
-    for file in sorted(files, key=lambda path: int(path.name.partition("_")[0])):
+    for number, file in numbered:
+        if number < asked.first:
+            continue
         if time.monotonic() - begin > asked.most_s:
             print(f"stopped after {asked.most_s:.0f} s, before {file.name}")
             break

@@ -22,6 +22,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
+from kernelwright.dialects.simt.metal import msl_missing
 
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that installs it, what its absence costs
@@ -144,7 +145,7 @@ def _devices() -> Iterator[MachineFact]:
 
 def _emulated() -> MachineFact:
     """Return the Apple GPU whose kernels this machine's CPU runs, if it can."""
-    device, missing = resolve(Device("metal")), machine.emulation_missing()
+    device, missing = resolve(Device("metal")), msl_missing()
     if missing is not None:
         return MachineFact("devices", "metal", MISSING, "", "no kernels for metal", missing)
     return MachineFact("devices", str(device), PRESENT, "kernels are checked on the CPU, not timed")

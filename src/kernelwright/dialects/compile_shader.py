@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 
 from kernelwright.dialects.simt import metal
 from kernelwright.dialects.simt.machine import BuildError
-from kernelwright.dialects.simt.msl import MslError
+from kernelwright.dialects.simt.msl import MOST_BUFFERS, MslError
 
 EMULATED = "KERNELWRIGHT_EMULATES_METAL"
 """The environment variable of processes in which the stand-in takes torch's place."""
@@ -170,8 +170,9 @@ class _Bound:
     """The arguments of a call by buffer index, and the memory in which they lie."""
 
     def __init__(self, args: Sequence[Any], arg_casts: str | Mapping[int, str] | None) -> None:
+        if len(args) > MOST_BUFFERS:
+            raise ValueError(f"a kernel takes {MOST_BUFFERS} arguments at most, not {len(args)}")
         self.arguments: list[metal.Argument] = []
-        self._numbers: list[bytes] = []
         tensors = [value for value in args if isinstance(value, torch.Tensor)]
         spans = _joined([_span(tensor) for tensor in tensors])
         self.memory = [metal.Memory(low, high - low) for low, high in spans]

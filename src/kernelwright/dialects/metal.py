@@ -9,7 +9,7 @@ import ast
 
 from kernelwright.core.device import Device
 from kernelwright.dialects.compile_shader import EMULATED
-from kernelwright.dialects.simt import machine
+from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.dialects.syntax import calls
 from kernelwright.dialects.toolchain import search_path
 
@@ -22,7 +22,7 @@ class MetalDialect:
     def missing(self, device: Device) -> str | None:
         if device.kind != "metal":
             return f"Metal candidates need an Apple GPU, not {device}; use --device metal"
-        return None if _is_mac() else machine.emulation_missing()
+        return None if _is_mac() else msl_missing()
 
     def is_timed(self, device: Device) -> bool:
         return _is_mac()

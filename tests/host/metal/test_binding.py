@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from kernelwright.dialects.compile_shader import Library, compile_shader
-from kernelwright.dialects.simt.machine import emulation_missing
+from kernelwright.dialects.simt.metal import msl_missing
 
-pytestmark = pytest.mark.skipif(emulation_missing() is not None, reason=str(emulation_missing()))
+pytestmark = pytest.mark.skipif(msl_missing() is not None, reason=str(msl_missing()))
 
 SOURCE = """
 kernel void put_long(device long* y, constant long& v) { y[0] = v; }

@@ -10,9 +10,9 @@ from tests.nests import CASES
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.metal.emitter import MetalEmitter
 from kernelwright.dialects.compile_shader import compile_shader
-from kernelwright.dialects.simt.machine import emulation_missing
+from kernelwright.dialects.simt.metal import msl_missing
 
-pytestmark = pytest.mark.skipif(emulation_missing() is not None, reason=str(emulation_missing()))
+pytestmark = pytest.mark.skipif(msl_missing() is not None, reason=str(msl_missing()))
 APPLE = Target("metal:emulated")
 EMITTER = MetalEmitter()
 SUPPORTED = [n for n, make in CASES.items() if all(map(EMITTER.supports, make().own()))]

@@ -16,10 +16,10 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
-from kernelwright.dialects.simt.machine import emulation_missing
+from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.judge import Judge
 
-pytestmark = pytest.mark.skipif(emulation_missing() is not None, reason=str(emulation_missing()))
+pytestmark = pytest.mark.skipif(msl_missing() is not None, reason=str(msl_missing()))
 
 TASK = """
 import torch

@@ -6,17 +6,18 @@ A kernel that reads or writes outside of its buffers, races, or hangs is told, a
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import re
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.core.errors import DialectError
-from kernelwright.dialects.amdgpu import find_clang
+from kernelwright.dialects.amdgpu import clang_version, find_clang
 from kernelwright.dialects.simt import machine, msl
 
 WIDTH = 32
@@ -24,14 +25,17 @@ WIDTH = 32
 MOST_THREADS = 1024
 """Threads of a threadgroup at most, for kernels that need few registers. Source: the same."""
 REFUSED, LIMIT_S = 96, 120.0
+OLDEST_CLANG = 18
+"""The first with arithmetic on bfloat that rounds every time, by its notes; 22 was tried."""
 _LANGUAGE = ("-std=gnu++17", "-Xclang", "-cl-single-precision-constant", "-fno-char8_t",
              "-Xclang", "-ffloat16-excess-precision=none",
              "-Xclang", "-fbfloat16-excess-precision=none")  # fmt: skip
 """Literals are floats, and every operation on half or bfloat rounds, as in MSL."""
 _ALONE = ("-nostdinc", "-nostdinc++")
-_GAP, _ALIGNMENT = 256, 256
-_JOB = struct.Struct("10I")
-_TRIPLE, _PAIR = struct.Struct("3Q"), struct.Struct("2Q")
+_GAP_BYTES, _ALIGNMENT_BYTES, _HEAD_BYTES = 256, 256, 4096
+_JOB, _TRIPLE, _PAIR = struct.Struct("10I"), struct.Struct("3Q"), struct.Struct("2Q")
+_ARGUMENTS_BYTES = _TRIPLE.size * msl.MOST_BUFFERS
+"""The form of a dispatch, as simt/metal.h declares it."""
 _ERROR = re.compile(r"^kernels\.metal:(\d+):(\d+): (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -62,6 +66,19 @@ class Memory:
     n_bytes: int
 
 
+@functools.cache
+def msl_missing() -> str | None:
+    """Return what this machine lacks to run kernels in MSL on its CPU; None if nothing."""
+    clang = find_clang()
+    if clang is None or machine.emulation_missing() is not None:
+        return machine.emulation_missing()
+    version = clang_version(clang)
+    found = re.search(r"version (\d+)", version)
+    if found is None or int(found[1]) < OLDEST_CLANG:
+        return f"{version or clang} is too old; install clang {OLDEST_CLANG} or newer"
+    return None
+
+
 class Program:
     """The kernels of one MSL text, built for this CPU.
 
@@ -71,7 +88,7 @@ class Program:
     """
 
     def __init__(self, text: str) -> None:
-        if missing := machine.emulation_missing():
+        if missing := msl_missing():
             raise DialectError.of_missing("kernels in MSL cannot be run on this CPU", missing)
         self._folder = tempfile.TemporaryDirectory(prefix="metal-")
         folder = Path(self._folder.name)
@@ -79,7 +96,7 @@ class Program:
         source, object_ = folder / "lowered" / "kernels.metal", folder / "kernels.o"
         source.parent.mkdir()
         lowered, kernels = msl.lower(_preprocessed(text, folder))
-        self._kernels = {kernel.name: (number, kernel) for number, kernel in enumerate(kernels)}
+        self._kernels = {kernel.name: number for number, kernel in enumerate(kernels)}
         table = "".join(f"    {kernel.entry},\n" for kernel in kernels)
         source.write_text(
             f'#include "msl/msl.h"\n{lowered}\n'
@@ -95,9 +112,9 @@ class Program:
         self._n_dispatches = 0
 
     @property
-    def kernels(self) -> Mapping[str, int]:
-        """The host name of each kernel, with how many parameters it has."""
-        return {name: len(kernel.places) for name, (_, kernel) in self._kernels.items()}
+    def kernels(self) -> tuple[str, ...]:
+        """The host name of each kernel."""
+        return tuple(self._kernels)
 
     def dispatch(
         self,
@@ -117,18 +134,13 @@ class Program:
             Refused: the arguments do not fit the parameters.
             Fault: it read or wrote outside its buffers, raced, hung or crashed.
         """
-        regions, end = [], 4096
-        for part in memory:
-            regions.append(end)
-            end += -(-(part.n_bytes + _GAP) // _ALIGNMENT) * _ALIGNMENT
-        head = _JOB.pack(
-            self._kernels[name][0], *threads, *group, len(arguments), len(regions), 0
-        ) + b"".join(
-            _TRIPLE.pack(regions[a.region] + a.offset_bytes, a.n_bytes, a.is_number)
-            for a in arguments
-        ).ljust(_TRIPLE.size * msl.MOST_BUFFERS, b"\0") + b"".join(
-            _PAIR.pack(at, part.n_bytes) for at, part in zip(regions, memory, strict=True)
-        )  # fmt: skip
+        regions, end = _laid_out(memory)
+        numbers = (self._kernels[name], *threads, *group, len(arguments), len(regions), 0)
+        places = [(regions[a.region] + a.offset_bytes, a.n_bytes, a.is_number) for a in arguments]
+        bounds = [(at, part.n_bytes) for at, part in zip(regions, memory, strict=True)]
+        head = _JOB.pack(*numbers)
+        head += b"".join(_TRIPLE.pack(*place) for place in places).ljust(_ARGUMENTS_BYTES, b"\0")
+        head += b"".join(_PAIR.pack(*bound) for bound in bounds)
         schedule = machine.SCHEDULES[self._n_dispatches % len(machine.SCHEDULES)]
         self._n_dispatches += 1
         with tempfile.NamedTemporaryFile(prefix="dispatch-") as file:
@@ -149,6 +161,18 @@ class Program:
                     found = shared[at : at + part.n_bytes]
                     if found != ctypes.string_at(part.address, part.n_bytes):
                         ctypes.memmove(part.address, found, part.n_bytes)
+
+
+def _laid_out(memory: Sequence[Memory]) -> tuple[list[int], int]:
+    """Return where each part lies in the file of a dispatch, after its head, and the file's size.
+
+    Between two parts lies memory that belongs to neither, so that no kernel runs over unseen.
+    """
+    places, end = [], _HEAD_BYTES
+    for part in memory:
+        places.append(end)
+        end += -(-(part.n_bytes + _GAP_BYTES) // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+    return places, end
 
 
 def _check(name: str, done: machine.EmulatedRun) -> None:
