@@ -17,11 +17,12 @@ from rich.text import Text
 
 from kernelwright.core import plugins
 from kernelwright.core.cores import usable_cores
-from kernelwright.core.device import KINDS, Device
+from kernelwright.core.device import EMULATED, KINDS, Device
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
+from kernelwright.dialects.simt.metal import msl_missing
 
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that installs it, what its absence costs
@@ -126,6 +127,9 @@ def _devices() -> Iterator[MachineFact]:
     """Yield one fact per device; a missing kind is one fact that says how to get it."""
     yield MachineFact("devices", "cpu", PRESENT, _processor())
     for kind in KINDS[1:]:
+        if kind == "metal" and resolve(Device(kind)).arch == EMULATED:
+            yield _emulated()
+            continue
         library = plugins.find("kernelwright.dialects", "torch")
         missing = library.missing(Device(kind))
         if missing is not None:
@@ -137,6 +141,14 @@ def _devices() -> Iterator[MachineFact]:
             except KernelwrightError:
                 break
             yield MachineFact("devices", str(device), PRESENT, _described(device))
+
+
+def _emulated() -> MachineFact:
+    """Return the Apple GPU whose kernels this machine's CPU runs, if it can."""
+    device, missing = resolve(Device("metal")), msl_missing()
+    if missing is not None:
+        return MachineFact("devices", "metal", MISSING, "", "no kernels for metal", missing)
+    return MachineFact("devices", str(device), PRESENT, "kernels are checked on the CPU, not timed")
 
 
 def _described(device: Device) -> str:

@@ -98,7 +98,8 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     pair = None
     if result.best is not None and result.evaluation is not None:
         pair = (result.best, result.evaluation)
-    where = "best source" if pair else "library setting"
+    unpaired = "first right kernel" if result.first_right else "library setting"
+    where = "best source" if pair else unpaired
     lines = [_headline(result), f"{where}: {result.source_path}"]
     if result.report_path is not None:
         lines.append(f"report: {result.report_path}")
@@ -124,7 +125,8 @@ def _headline(result: Result) -> str:
         known = f"strongest library setting ({result.strongest})" if result.strongest else "library"
         return f"{result.task.name}: {_why_none(result)}; here is the {known} as a file"
     if not result.strongest:
-        return f"{result.task.name}: nothing was timed; here is the library as a file"
+        what = "first right kernel" if result.first_right else "library"
+        return f"{result.task.name}: nothing was timed; here is the {what} as a file"
     if result.evaluation is None or result.evaluation.speedup is None:
         return (
             f"{result.task.name}: nothing beats the strongest library setting "

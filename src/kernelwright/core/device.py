@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from kernelwright.core.errors import UsageError, nearest
 
 KINDS = ("cpu", "cuda", "hip", "metal")
-JUDGED = ("cpu", "cuda")
+JUDGED = ("cpu", "cuda", "metal")
 """The kinds of device that candidates can be judged on; code can be compiled for the others."""
+EMULATED = "emulated"
+"""The architecture of a GPU that this machine lacks: a CPU runs its kernels."""
 BUILT_TOGETHER = 4
 """Candidates that a GPU's search builds at a time, to judge the fastest of them: what a proposer
 begins with should fill them. Two to eight seconds each, and a search has few."""
@@ -43,11 +45,16 @@ class Device:
     @property
     def torch_name(self) -> str:
         """The device's name in torch: HIP builds of torch call theirs ``cuda``."""
-        if self.kind == "cpu":
+        if self.kind == "cpu" or self.arch == EMULATED:
             return "cpu"
         if self.kind == "metal":
             return "mps"
         return f"cuda:{self.index}"
+
+    @property
+    def torch_kind(self) -> str:
+        """The type of device in torch for which code is written, emulated or not."""
+        return {"hip": "cuda", "metal": "mps"}.get(self.kind, self.kind)
 
     @property
     def key(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernelwright.core.device import Device
+from kernelwright.core.device import EMULATED, Device
 from kernelwright.core.errors import DeviceError, UsageError
 
 
@@ -49,11 +49,12 @@ def gpu_name(device: Device) -> str:
 
 
 def _architectures(kind: str) -> tuple[str, ...]:
-    """Return the architecture of every device of a kind, in torch's order."""
+    """Return the architecture of every device of a kind, in torch's order; one Apple GPU is
+    emulated where there is none."""
     import torch
 
     if kind == "metal":
-        return ("apple",) if torch.backends.mps.is_available() else ()
+        return ("apple",) if torch.backends.mps.is_available() else (EMULATED,)
     is_hip = torch.version.hip is not None
     if not torch.cuda.is_available() or is_hip != (kind == "hip"):
         return ()

@@ -8,9 +8,11 @@ from kernelwright.core.device import Device
 from kernelwright.dialects.syntax import calls, imports
 from kernelwright.dialects.toolchain import search_path
 
-BUILDERS = frozenset({"load_inline", "CDLL", "LoadLibrary", "_compile_kernel", "RawKernel"})
+BUILDERS = frozenset(
+    {"load_inline", "CDLL", "LoadLibrary", "_compile_kernel", "RawKernel", "compile_shader"}
+)
 """Calls that bring device code of a file's own: torch.utils.cpp_extension, ctypes, torch.cuda,
-CuPy."""
+CuPy, torch.mps."""
 
 
 class TorchDialect:

@@ -15,8 +15,16 @@ def run_as(dialect: str, device: Device) -> str:
     return "cuda" if dialect == "cpp" and device.kind == "cuda" else dialect
 
 
+def untimed(dialect: str, device: Device) -> str:
+    """Return what a verdict says where a dialect's times on a device say nothing."""
+    if device.kind == "metal":
+        return "not compiled by Apple's compiler, not timed: its kernels are emulated on a CPU"
+    return f"not timed: {dialect} on {device.kind} runs in an interpreter"
+
+
 def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
-    """Return the dialects asked for, or, if none was, all that can run and be timed on ``device``.
+    """Return the dialects asked for, or, if none was, all that can run and be timed on ``device``;
+    all that can run there if none can be timed.
 
     Raises:
         DialectError: a dialect that was asked for cannot run here; the message says how to get it.
@@ -25,7 +33,9 @@ def usable_dialects(asked: Sequence[str], device: Device) -> tuple[str, ...]:
     group = "kernelwright.dialects"
     if not asked:
         found = [plugins.find(group, name) for name in plugins.names(group)]
-        return tuple(d.name for d in found if not d.missing(device) and d.is_timed(device))
+        running = [dialect for dialect in found if not dialect.missing(device)]
+        timed = [dialect for dialect in running if dialect.is_timed(device)]
+        return tuple(dialect.name for dialect in timed or running)
     for name in asked:
         missing = plugins.find(group, name).missing(device)
         if missing:

@@ -319,7 +319,7 @@ class Judge:
         backend, lock = self.machine.backend, self.machine.device_lock
         backend.settle()  # which starts the device: nobody waits for that
         secret = secrets.randbits(63)
-        self.oracle = Oracle(self.task, self.device.torch_name, secret, lock.shared)
+        self.oracle = Oracle(self.task, backend.name, secret, lock.shared)
         found = environment.describe(
             self.device, backend, self.machine.threads, self.settings.cache
         )

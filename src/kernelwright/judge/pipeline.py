@@ -18,6 +18,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Timing
 from kernelwright.core.outcome import Reason, ReasonCode, Warned, WarningCode
 from kernelwright.core.settings import Settings
+from kernelwright.dialects.compile_shader import EMULATED
 from kernelwright.judge.baselines.runs import BaselineRuns
 from kernelwright.judge.checks import derive_seed
 from kernelwright.judge.devices.roofline import DOES_LESS, Arithmetic
@@ -153,6 +154,8 @@ class Pipeline:
         verification = Verification(self._oracle, runner, derive_seed(verdict.seed, "verify"))
         self._check(verdict, verification)
         if not submission.is_timed:
+            if EMULATED in submission.environment:
+                verdict.kinds = kinds.of_emulated(runner, self._oracle)
             return
         seed = derive_seed(verdict.seed, "looks")
         sampler = StackSampler(seed) if runner.is_read else None

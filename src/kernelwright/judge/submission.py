@@ -208,10 +208,11 @@ class SubmissionBuilder:
         submission.environment = dict(dialect.environment(self._device))
         if self._task.precision == FULL_PRECISION:
             submission.environment |= WITHOUT_TF32
-        submission.is_timed = timed and dialect.is_timed(self._device)
+        is_timed = dialect.is_timed(self._device)
+        submission.is_timed = timed and is_timed
         if not submission.is_timed:
-            why = f"{candidate.dialect} on {self._device.kind} runs in an interpreter"
-            verdict.warn(WarningCode.NOT_TIMED, f"not timed: {why if timed else 'as asked'}")
+            why = usable.untimed(candidate.dialect, self._device)
+            verdict.warn(WarningCode.NOT_TIMED, "not timed: as asked" if is_timed else why)
         return submission
 
     def build(self, submission: Submission, *, memory_share: float = MEMORY_SHARE) -> None:

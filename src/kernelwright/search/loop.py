@@ -14,7 +14,7 @@ from kernelwright.archive import Archive, ranking
 from kernelwright.core import plugins
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
-from kernelwright.core.device import Device
+from kernelwright.core.device import EMULATED, Device
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
@@ -26,6 +26,7 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.usable import usable_dialects
 from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
 from kernelwright.judge.baselines.library_settings import EAGER
+from kernelwright.judge.kinds.kinds import KERNEL
 from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.proposers.base import Proposer, WaitingProposer
 from kernelwright.proposers.emitted import outdated
@@ -202,7 +203,9 @@ class _Search:
         known = self.archive.trials(
             self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
         )
-        return TunedRules(self.judge, self.tuner, known=known, on_trials=self.keep_trials)
+        return TunedRules(
+            self.judge, self.tuner, known=known, on_trials=self.keep_trials, tell=self.tell
+        )
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:
         """Archive trials as soon as they are measured."""
@@ -386,12 +389,21 @@ class _Search:
     def is_final(self, proposal: Proposal, evaluation: Evaluation) -> bool:
         return proposal.candidate.digest in self.chosen_in_batch and ranking.wins(evaluation)
 
+    def first_right(self) -> Proposal | None:
+        """Return the first right kernel for a GPU that is emulated: no time chooses among them."""
+        if self.device.arch != EMULATED:
+            return None
+        return next((p for p, e in self.history if e.passed and KERNEL in e.kinds), None)
+
     def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
         """Write the best source, or the unbeaten library setting, and close the run."""
         is_early = time.monotonic() < self.deadline
         is_known = self.is_timed and (is_early or any(e.timing for _, e in self.history))
         strongest = self.judge.strongest if is_known else ""
-        candidate = best[0].candidate if best else library_candidate(self.task, strongest or EAGER)
+        right = self.first_right()
+        chosen = best[0] if best else right
+        library = library_candidate(self.task, strongest or EAGER)
+        candidate = chosen.candidate if chosen else library
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
             ended = {**found_on(self.judge), **self.ended, **self.judge.copying()}
@@ -403,6 +415,7 @@ class _Search:
             evaluated=self.history,
             strongest=strongest,
             source_path=path,
+            first_right=right,
             archive_url=self.settings.archive,
             interrupted=interrupted,
             reasons=tuple(self.reasons),

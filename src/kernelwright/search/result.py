@@ -68,6 +68,9 @@ class Result:
     """The reasons why proposers had nothing to propose, and what would help."""
     device: str = ""
     """The device that was searched for."""
+    first_right: Proposal | None = None
+    """The first right kernel, where the device is emulated and nothing is timed: ``source_path``
+    has it."""
     other: Result | None = None
     """The result of the same module in training mode, where both modes were searched."""
 

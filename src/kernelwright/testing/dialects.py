@@ -15,7 +15,7 @@ import re
 from typing import Any, ClassVar
 
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.device import Device
+from kernelwright.core.device import JUDGED, Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.base import Dialect
@@ -131,7 +131,7 @@ class DialectContract:
             return
         task = Task("contract", "kernelbench", self.task)
         candidate = Candidate(self.examples[0], self.dialect.name)
-        for device in (Device.parse("cpu"), Device.parse("cuda")):
+        for device in map(Device.parse, JUDGED):
             if self.dialect.missing(device) is not None:
                 continue
             settings = Settings(device=str(device), threads=1)

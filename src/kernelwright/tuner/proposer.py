@@ -25,8 +25,6 @@ SHARE = 0.5
 N_JUDGED = 3
 """Number of candidates that go to the judge in a round."""
 
-OnTrials = Callable[[Sequence[Trial]], None]
-
 
 class TunedRules:
     """A proposer that tries the rules' candidates first.
@@ -39,10 +37,17 @@ class TunedRules:
     name = "rules"
 
     def __init__(
-        self, judge: Judge, process: TunerProcess, *, known: Sequence[Trial], on_trials: OnTrials
+        self,
+        judge: Judge,
+        process: TunerProcess,
+        *,
+        known: Sequence[Trial],
+        on_trials: Callable[[Sequence[Trial]], None],
+        tell: Callable[[str], None],
     ) -> None:
         """``known``: trials of earlier searches in this environment. ``on_trials`` is called with
-        the new trials of each race."""
+        the new trials of each race, ``tell`` with the reason why there are none."""
+        self._tell = tell
         self._judge, self._process = judge, process
         self._known, self._on_trials = known, on_trials
         self._rules = RulesProposer()
@@ -60,6 +65,8 @@ class TunedRules:
         timed = tuple(name for name in brief.dialects if self._is_timed(name))
         best = self._best(replace(brief, dialects=timed))
         if self._tuner is None or not self._tuner.leaders:
+            if self._why_not:
+                self._tell(self._why_not)
             reason = yield from self._rules.propose(brief)
             return self._why_not or reason
         for proposal in best:
@@ -78,12 +85,13 @@ class TunedRules:
             tuner = self._tuner = self._tuner or self._opened(brief)
             if tuner is None:
                 return []
+            passed = {verdict.candidate for _, verdict in brief.history if verdict.passed}
             for _, verdict in brief.history:
                 if not verdict.passed:
                     tuner.drop(verdict.candidate)
             with self._runner.at_work():
                 tuner.run(until)
-                best = tuner.finalists(N_JUDGED)
+                best = tuner.finalists(N_JUDGED, passed)
         except CannotCapture:
             return []  # the rules say why
         except DeviceError as error:

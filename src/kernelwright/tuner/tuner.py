@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,6 +20,8 @@ it."""
 FIRST = 4
 """Number of candidates in the first race; each later one has twice as many as that before, as far
 as the time allows."""
+LEAST_S = 1.0
+"""Seconds in which the texts of a race are written in any case."""
 NOISE = 0.01
 """Gain below which a faster candidate cannot be told from an equal one."""
 PATIENCE = 3
@@ -95,10 +97,13 @@ class Tuner:
 
     def _prepared(self, until: float) -> list[Proposal]:
         """Return the next batch, compiled as far as that is done apart; empty if none is left."""
-        batch = []
+        batch: list[Proposal] = []
+        end = until
         for proposal in self._space.batch(self._size_until(until), self.leaders):
+            if not batch:  # the task is open now, which may have taken all of the time
+                end = max(until, time.monotonic() + LEAST_S)
             batch.append(proposal)
-            if time.monotonic() > until:  # the texts of a large network take seconds each
+            if time.monotonic() > end:  # the texts of a large network take seconds each
                 break
         fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
         if fresh and not self._is_over(until):
@@ -126,15 +131,21 @@ class Tuner:
         """Yield the candidates of the space that cannot be tried, until the time ``until``."""
         return self._space.untunable(until)
 
-    def finalists(self, n: int) -> list[Proposal]:
+    def finalists(self, n: int, passed: Collection[str] = ()) -> list[Proposal]:
         """Race the best candidates once more, for longer; return the ``n`` fastest.
 
-        The best of many short measurements looks better than it is.
+        The best of many short measurements looks better than it is. Where the judge has ``passed``
+        some already, only those count that were faster than them by more than the noise.
         """
-        best = self.leaders[:N_FINAL]
-        if len(best) > 1:
-            self._note(best, self._runner.measure(best, FINAL_STAGES))
-        return self.leaders[:n]
+        known_ns = [tried.time_ns for name, tried in self._tried.items() if name in passed]
+        limit_ns = (1 - NOISE) * min(known_ns, default=float("inf"))
+        names = [one.candidate.digest for one in self.leaders]
+        best = [self._tried[name] for name in names if self._tried[name].time_ns < limit_ns]
+        proposals = [tried.proposal for tried in best[:N_FINAL]]
+        if len(proposals) > 1:
+            self._note(proposals, self._runner.measure(proposals, FINAL_STAGES))
+        chosen = {proposal.candidate.digest for proposal in proposals}
+        return [one for one in self.leaders if one.candidate.digest in chosen][:n]
 
     def drop(self, candidate: str) -> None:
         """Forget the candidate of this digest: the judge has refused it."""

@@ -6,6 +6,7 @@ from kernelwright.dialects.cpp import CppDialect
 from kernelwright.dialects.cuda import CudaDialect
 from kernelwright.dialects.hip import HipDialect
 from kernelwright.dialects.library import TorchDialect
+from kernelwright.dialects.metal import MetalDialect
 from kernelwright.dialects.triton import TritonDialect
 from kernelwright.testing.dialects import DialectContract
 from kernelwright.testing.zoo import cases
@@ -32,6 +33,34 @@ extern "C" __global__ void scale(float* x, int n) {
 """
 class ModelNew(torch.nn.Module): ...
 '''
+METAL = '''
+import torch
+
+LIBRARY = torch.mps.compile_shader("""
+kernel void copy_relu(device const float* x, device float* y, uint i [[thread_position_in_grid]]) {
+    y[i] = x[i] > 0.0f ? x[i] : 0.0f;
+}
+""")
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        LIBRARY.copy_relu(x, y)
+        return y
+'''
+RELU = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [torch.randn(8, 32)]
+
+def get_init_inputs():
+    return []
+"""
 
 
 def texts_but(*left_out: object) -> tuple[str, ...]:
@@ -70,3 +99,10 @@ class TestHip(DialectContract):
     dialect = HipDialect()
     examples = (HIP,)
     others = texts_but()
+
+
+class TestMetal(DialectContract):
+    dialect = MetalDialect()
+    examples = (METAL,)
+    others = (*TEXTS.values(), HIP)
+    task = RELU

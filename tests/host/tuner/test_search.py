@@ -34,7 +34,7 @@ def test_a_second_search_tries_none_again(tmp_path, task, fork_server, few_setti
         trials = _trials(archive, first)
     measured = {t.candidate for t in trials if t.outcome is TrialOutcome.MEASURED}
     assert judged <= measured
-    assert len(judged) <= 3 < len(measured)
+    assert 2 * len(judged) < len(measured)
     assert max(progress.n_trials for progress in seen) == len(trials)
     second = optimize(task, settings=settings, fork_server=fork_server)
     with Archive(url) as archive:

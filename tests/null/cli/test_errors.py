@@ -33,7 +33,7 @@ WRONG = {
     "blanks, and no model": (["optimize", "task.py", "--proposer", "rules, swarm"], "--model"),
     "an unknown device": (["optimize", "task.py", "--device", "cuba"], "cuda"),
     "a device without a judge": (["optimize", "task.py", "--device", "hip"], "cpu or cuda"),
-    "the same to judge": (["judge", "task.py", "x.py", "--device", "metal"], "cpu or cuda"),
+    "the same to judge": (["judge", "task.py", "x.py", "--device", "hip"], "cpu or cuda"),
     "the same to bench": (
         ["bench", "--suite", "builtin", "--device", "hip:gfx942"], "--device cpu or cuda",
     ),

@@ -85,15 +85,14 @@ def test_attention_results_with_the_right_strides_are_not_copied():
     assert names["heads"].data_ptr() == given.data_ptr()
 
 
-def test_a_file_for_a_gpu_has_the_layout_statement():
+def test_a_file_has_the_layout_statement_where_kernels_read_the_result():
     task = load(Heads(), inputs=[torch.randn(3, 5, 24)])
     texts = {}
     for device, dialect in (("cuda:sm_90", "triton"), ("cpu", "cpp")):
         brief = Brief(task, Device.parse(device), (dialect,))
         texts[device] = next(RulesProposer().propose(brief)).candidate.source
     statement = ".permute(0, 2, 1, 3).contiguous().permute(0, 2, 1, 3)\n"
-    assert statement in texts["cuda:sm_90"]
-    assert statement not in texts["cpu"]
+    assert all(statement in text for text in texts.values())
 
 
 def test_an_einstein_sum_is_called_without_the_path_that_a_trace_found():

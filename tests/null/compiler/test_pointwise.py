@@ -32,7 +32,7 @@ def test_every_emitter_has_a_text_for_each(op):
     args = NAMES[: POINTWISE[op]]
     texts = [
         cpp.pointwise(op, [(name, "float32") for name in args], "float32"),
-        cuda.pointwise(op, args, "float32"),
+        cuda.CUDA.pointwise(op, args, "float32"),
         triton.pointwise(op, args, "float32", interpreted=False),
     ]
     for text in texts:

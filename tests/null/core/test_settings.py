@@ -29,9 +29,9 @@ def test_value_of_the_wrong_type_is_refused(tmp_path, value):
         load_settings(tmp_path, device=value)
 
 
-@pytest.mark.parametrize("device", ["hip", "hip:gfx942", "metal", "metal:apple9"])
+@pytest.mark.parametrize("device", ["hip", "hip:gfx942"])
 def test_a_device_on_which_nothing_can_be_judged_is_refused_with_what_to_do(device):
-    with pytest.raises(UsageError, match=r"cannot be judged on (hip|metal)") as refused:
+    with pytest.raises(UsageError, match=r"cannot be judged on hip") as refused:
         Settings(device=device)
     assert refused.value.seen == device and "--device cpu or cuda" in refused.value.do
 

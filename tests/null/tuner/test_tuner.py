@@ -93,6 +93,13 @@ def test_what_an_earlier_search_measured_is_not_measured_again():
     assert 17 in runner.adopted  # new ones are measured beside the best of before
 
 
+def test_only_clear_gains_over_what_has_passed_are_judged_later():
+    tuner = tuned(Runner(lambda number: 100.0 + 10 * abs(number - 20)))
+    twenty, other = candidate(20).candidate.digest, candidate(22).candidate.digest
+    assert 20 in map(number_of, tuner.finalists(3, {other}))
+    assert tuner.finalists(3, {twenty}) == []
+
+
 @pytest.mark.parametrize("refused", [19, 20])
 def test_neither_failures_nor_what_the_judge_refused_leads(refused):
     runner = Runner(lambda number: None if number == 19 else 100.0 + 10 * abs(number - 20))

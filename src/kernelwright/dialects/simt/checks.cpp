@@ -105,7 +105,8 @@ unsigned fences_of(unsigned thread) { return thread < fences.size() ? fences[thr
 bool is_ordered(const Access& before, const Fiber& now) {
   if (before.thread == now.id) return true;
   if (before.fences < fences_of(before.thread)) return true;
-  const unsigned n_threads = static_cast<unsigned>(now.block->fibers.size());
+  const dim3 block = machine.config.block;
+  const unsigned n_threads = block.x * block.y * block.z;
   if (before.thread / n_threads != now.id / n_threads) return false;
   if (before.epoch < now.epoch) return true;
   const int width = machine.width;

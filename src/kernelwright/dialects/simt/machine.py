@@ -34,18 +34,19 @@ LATE = 124
 """Exit code of a run that exceeded its time limit. Source: coreutils' timeout."""
 SCHEDULES = ("forward", "reverse", "random1")
 """Orders in which threads run: by number, backwards, and shuffled with a seed."""
-_CHECKS = (
+CHECKS = (
     "-fsanitize=thread", "-fsanitize=bounds", "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
-_FLAGS = (
-    "-std=c++17", "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
+DEVICE_FLAGS = (
+    "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
     "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
 collectives."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
+RUNTIME = "runtime.o"
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
 
 
@@ -123,21 +124,31 @@ def build(
     object_ = folder / f"{name}.o"
     clang = find_clang()
     assert clang is not None
-    _compile(
-        [
-            clang,
-            *_FLAGS,
-            *(_CHECKS if is_checked else ()),
-            *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
-            *(f"-D{define}" for define in defines),
-            "-c",
-            str(source),
-            "-o",
-            str(object_),
-        ]
+    compile_with(
+        clang,
+        "-std=c++17",
+        *DEVICE_FLAGS,
+        *(CHECKS if is_checked else ()),
+        *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
+        *(f"-D{define}" for define in defines),
+        "-c",
+        str(source),
+        "-o",
+        str(object_),
     )
-    _compile([clang, *_WRAPS, str(object_), *map(str, _runtime()), "-o", str(program), "-lm"])
+    link(object_, program)
     return program
+
+
+def link(object_: Path, program: Path) -> None:
+    """Link device code with the emulation's runtime.
+
+    Raises:
+        BuildError: it calls what neither it nor the emulation has.
+    """
+    clang = find_clang()
+    assert clang is not None
+    compile_with(clang, *_WRAPS, str(object_), str(runtime()), "-o", str(program), "-lm")
 
 
 def is_hip(text: str) -> bool:
@@ -201,39 +212,32 @@ def _places(program: Path, sites: list[int]) -> list[str]:
 
 
 @functools.cache
-def _runtime() -> tuple[Path, ...]:
-    """Return the emulation's own objects, built once per compiler and version of the source."""
+def runtime() -> Path:
+    """Return the emulation's own object, built once per compiler and version of the source."""
     clang = find_clang()
     assert clang is not None
-    texts = [p.read_bytes() for p in (*sorted(HERE.glob("*.cpp")), HERE / "runtime.h")]
-    texts.append((HEADERS / "simt/core.h").read_bytes())
+    parts = sorted(HERE.glob("*.cpp"))
+    texts = [p.read_bytes() for p in (*parts, HERE / "runtime.h")]
+    texts += [(HEADERS / "simt" / name).read_bytes() for name in ("core.h", "metal.h")]
     of_clang = f"{clang} {clang_version(clang)}".encode()
     version = hashlib.sha256(b"".join([*texts, of_clang])).hexdigest()
-    names = ("runtime", "launch", "checks", "marks", "suspects")
+    whole = "".join(f'#include "{part.name}"\n' for part in parts)
 
     def make(folder: Path) -> None:
-        for name in names:
-            _compile(
-                [
-                    clang,
-                    "-std=c++17",
-                    "-O2",
-                    "-fno-pie",
-                    "-fdeclspec",
-                    f"-I{HEADERS}",
-                    f"-I{HERE}",
-                    "-c",
-                    str(HERE / f"{name}.cpp"),
-                    "-o",
-                    str(folder / f"{name}.o"),
-                ]
-            )
+        (folder / "whole.cpp").write_text(whole)
+        flags = ("-std=c++17", "-O2", "-fno-pie", "-fdeclspec", f"-I{HEADERS}", f"-I{HERE}")
+        made = folder / RUNTIME
+        compile_with(clang, *flags, "-c", str(folder / "whole.cpp"), "-o", str(made))
 
-    folder = kept_folder("simt", version, make)
-    return tuple(folder / f"{name}.o" for name in names)
+    return kept_folder("simt", version, make) / RUNTIME
 
 
-def _compile(command: list[str]) -> None:
+def compile_with(*command: str) -> None:
+    """Run a compiler or linker.
+
+    Raises:
+        BuildError: it refuses; the message is its first errors.
+    """
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):

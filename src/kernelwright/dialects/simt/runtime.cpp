@@ -239,11 +239,24 @@ uint3 unravel(unsigned linear, dim3 shape) {
   return {linear % shape.x, linear / shape.x % shape.y, linear / shape.x / shape.y};
 }
 
-std::unique_ptr<Block> make_block(unsigned linear) {
+unsigned most_threads() {
   const dim3 shape = machine.config.block;
+  return shape.x * shape.y * shape.z;
+}
+
+// The part of a block that a grid of so many threads has; 0: all of it.
+unsigned extent(unsigned threads, unsigned index, unsigned block) {
+  return threads ? std::min(block, threads - index * block) : block;
+}
+
+std::unique_ptr<Block> make_block(unsigned linear) {
+  const dim3 whole = machine.config.block, threads = machine.config.threads;
   auto block = std::make_unique<Block>();
+  const uint3 at = block->index = unravel(linear, machine.config.grid);
+  const dim3 shape = block->shape = {extent(threads.x, at.x, whole.x),
+                                     extent(threads.y, at.y, whole.y),
+                                     extent(threads.z, at.z, whole.z)};
   const unsigned n_threads = shape.x * shape.y * shape.z;
-  block->index = unravel(linear, machine.config.grid);
   block->live = static_cast<int>(n_threads);
   block->arena = take_arena(machine.config.shared_bytes);
   block->warp_epochs.assign((n_threads + machine.width - 1) / machine.width, 0);
@@ -254,7 +267,7 @@ std::unique_ptr<Block> make_block(unsigned linear) {
     fiber.block = block.get();
     fiber.linear = static_cast<int>(i);
     fiber.thread = unravel(i, shape);
-    fiber.id = linear * n_threads + i;
+    fiber.id = linear * most_threads() + i;
   }
   return block;
 }
@@ -349,7 +362,7 @@ extern "C" {
 
 uint3 simt_thread_idx() { return machine.current->thread; }
 uint3 simt_block_idx() { return machine.current->block->index; }
-uint3 simt_block_dim() { return machine.config.block; }
+uint3 simt_block_dim() { return machine.current->block->shape; }
 uint3 simt_grid_dim() { return machine.config.grid; }
 int simt_width() { return machine.width; }
 int simt_lane() { return machine.current->linear % machine.width; }

@@ -46,6 +46,7 @@ struct Fiber {
 
 struct Block {
   uint3 index{};
+  dim3 shape;  // smaller than the launch's at the end of a grid with partial blocks
   int live = 0;
   Arena* arena = nullptr;
   std::vector<Fiber> fibers;

@@ -19,4 +19,4 @@ def backend_of(device: Device) -> DeviceBackend:
         UsageError: candidates cannot be judged on this kind of device.
     """
     require_judged(device)
-    return CpuBackend() if device.kind == "cpu" else GpuBackend(device)
+    return GpuBackend(device) if device.kind == "cuda" else CpuBackend()  # emulates Apple's

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 
+from kernelwright.dialects.compile_shader import DISPATCH
 from kernelwright.judge.kinds.kernel_names import is_own
 from kernelwright.judge.kinds.reports import Count, Profile, read
 from kernelwright.judge.kinds.sampling import (
@@ -37,6 +38,16 @@ N_PROFILES = 3
 """Profiles taken on a CPU, where they are quick: an allocation, or other processes, may take most
 of one call."""
 COMPILED_REGION = "Torch-Compiled Region"  # torch/_dynamo/eval_frame.py
+MOVES = frozenset((
+    "alias", "as_strided", "chunk", "clone", "contiguous", "copy", "detach", "empty",
+    "empty_like", "empty_strided", "expand", "fill", "flatten", "full", "full_like",
+    "is_nonzero", "item", "lift_fresh", "movedim", "narrow", "new_empty", "new_full",
+    "new_zeros", "ones", "permute", "reshape", "resize", "resolve_conj", "resolve_neg",
+    "result_type", "select", "slice", "split", "squeeze", "t", "to", "transpose", "unbind",
+    "unflatten", "unsqueeze", "view", "zero", "zeros", "zeros_like", "_local_scalar_dense",
+    "_reshape_alias", "_to_copy", "_unsafe_view",
+))  # fmt: skip
+"""The library's operators that make, fill, move or convert tensors, and compute nothing."""
 
 
 def of(
@@ -71,6 +82,24 @@ def of(
     is_library = library > NOTICEABLE_SHARE or not is_kernel
     found = ((KERNEL, is_kernel), (LIBRARY, is_library), (ALGEBRA, is_algebra))
     return tuple(name for name, is_so in found if is_so)
+
+
+def of_emulated(runner: Runner, oracle: Oracle) -> tuple[str, ...]:
+    """The kinds of a candidate whose GPU is emulated, by what ran in one call: times say nothing.
+
+    A kernel if it dispatched one, a library if an operator computed something or nothing was
+    dispatched; none where nothing can be seen.
+    """
+    try:
+        ran = [str(name) for name, _ in runner.profile(oracle.first_arguments)["operators"]]
+    except (Refused, TypeError, ValueError, KeyError):
+        return ()
+    has_dispatched = any(name.startswith(DISPATCH) for name in ran)
+    operators = (name.removeprefix("aten::") for name in ran if name.startswith("aten::"))
+    computes = any(name.rstrip("_") not in MOVES for name in operators)
+    is_kernel = has_dispatched and not oracle.profile.warnings
+    found = [KERNEL] if is_kernel else []
+    return (*found, LIBRARY) if computes or not found else tuple(found)
 
 
 def _counted(runner: Runner) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 import torch.profiler
 
-from kernelwright.dialects import reports
+from kernelwright.dialects import compile_shader, reports
 from kernelwright.judge.devices import cpu
 from kernelwright.judge.sandbox import counters, fresh_memory, protocol
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
@@ -136,6 +136,7 @@ class Worker:
         self.program, setup = program, program.setup or LibrarySetup()
         if program.fills_fresh_memory:
             fresh_memory.begin_filling(self.device, self.memory.numel())
+        compile_shader.install_where_asked()
         with _stage("import"):
             namespace = self.namespace = load_source(program.source, setup)
         with _stage("construct"):

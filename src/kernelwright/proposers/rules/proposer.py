@@ -61,6 +61,7 @@ EMITTERS = {
     "cpp": "kernelwright.compiler.codegen.cpp.emitter:CppEmitter",
     "triton": "kernelwright.compiler.codegen.triton.emitter:TritonEmitter",
     "cuda": "kernelwright.compiler.codegen.cuda.emitter:CudaEmitter",
+    "metal": "kernelwright.compiler.codegen.metal.emitter:MetalEmitter",
 }
 NAME = "rules"
 SEED = 0
@@ -93,8 +94,8 @@ class Variant:
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
     """Return the ways to rewrite and fuse, the most promising first."""
-    many_rows = 128 if device_kind == "cuda" else 2  # blocks that keep a GPU or two cores busy
-    short_row = SHORT_ROW if device_kind == "cuda" else 0
+    many_rows = 2 if device_kind == "cpu" else 128  # blocks that keep two cores or a GPU busy
+    short_row = 0 if device_kind == "cpu" else SHORT_ROW
     full = Fusion(join_rows=many_rows, short_row=short_row)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
@@ -163,7 +164,7 @@ class OpenedTask:
 
     @property
     def torch_kind(self) -> str:
-        return self.brief.device.torch_name.partition(":")[0]
+        return self.brief.device.torch_kind
 
     def trained(self, variant: Variant) -> TrainedModule:
         """Return the module of a training step, cut as ``variant`` says."""

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from kernelwright.compiler.codegen.cpp.loop import Loop
 from kernelwright.compiler.codegen.cpp.nest import Nest
-from kernelwright.compiler.ir.ir import Axis, Const, Load, Store
+from kernelwright.compiler.ir.ir import Axis, Const, Load, Op, Store
 from kernelwright.compiler.ir.sizes import is_free
+
+STREAM_LANES = 64
+"""Elements of a block that is written past the caches: four cache lines."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,31 @@ def write_flat(loop: Loop) -> None:
             text.line(_block_end(low, high, vector.size, loop.knobs.block))
         alone = [op for op in ops if not loop.on_lanes(op)]
         loop.statements([op for op in alone if not isinstance(op, Store)])
+        each = [op for op in ops if loop.on_lanes(op)]
+        rest = _write_streams(loop, each, low, high) if loop.knobs.stream else low
         text.directive("omp simd")
-        with text.block(loop.head(vector, low, high)):
-            loop.statements([op for op in ops if loop.on_lanes(op)])
+        with text.block(loop.head(vector, rest, high)):
+            loop.statements(each)
         loop.statements([op for op in alone if isinstance(op, Store)])
+
+
+def _write_streams(loop: Loop, ops: list[Op], low: str, high: str) -> str:
+    """Write the elements from ``low`` in whole blocks whose results stream to memory; return the
+    variable that holds the first element after them."""
+    assert loop.vector is not None
+    text, axis = loop.text, loop.v.axis[loop.vector.name]
+    first = loop.v.names.fresh(f"{axis}_block")
+    text.line(f"index {first} = {low};")
+    with (
+        text.block(f"for (; {first} + {STREAM_LANES} <= {high}; {first} += {STREAM_LANES})"),
+        loop.streaming(ops, STREAM_LANES, first) as blocks,
+    ):
+        text.directive("omp simd")
+        with text.block(f"for (int l = 0; l < {STREAM_LANES}; ++l)"):
+            text.line(f"const index {axis} = {first} + l;")
+            for op in ops:
+                text.line(loop.lane_statement(op, blocks))
+    return first
 
 
 def _block_head(begin: str, size: int, step: int) -> str:

@@ -7,6 +7,26 @@ template <int n, class T> static inline void fetch(const T* p) {
   for (int i = 0; i < n; i += 64 / (int)sizeof(T)) __builtin_prefetch(p + i);
 }
 """,
+    "stream": """
+// Copy n elements past the caches: a line that is written whole need not be read first. Threads
+// that meet at a barrier see it, because locked instructions write out what is on its way.
+template <int n> static inline void stream(float* to, const float* from) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  typedef float line __attribute__((vector_size(64)));
+  if (n % 16 == 0 && (uintptr_t)to % 64 == 0) {
+    for (int i = 0; i < n; i += 16) __builtin_ia32_movntps512(to + i, *(const line*)(from + i));
+    return;
+  }
+#elif defined(__AVX__) && !defined(__clang__)
+  typedef float line __attribute__((vector_size(32)));
+  if (n % 8 == 0 && (uintptr_t)to % 32 == 0) {
+    for (int i = 0; i < n; i += 8) __builtin_ia32_movntps256(to + i, *(const line*)(from + i));
+    return;
+  }
+#endif
+  __builtin_memcpy(to, from, n * sizeof(float));
+}
+""",
     "fold_sum": """
 // The sum of n lanes, pairwise.
 template <int n, class T> static inline T fold_sum(T* lane) {

@@ -34,6 +34,9 @@ class Knobs:
     directly."""
     prefetch: bool = True
     """Whether the second pass over a row prefetches the next row (rows layout)."""
+    stream: bool = False
+    """Whether results are written past the caches, a block of lanes at a time (flat and rows
+    layouts)."""
 
 
 def lane_count(size: int, wanted: int) -> int:
@@ -49,6 +52,11 @@ def lane_count(size: int, wanted: int) -> int:
             if size % count == 0:
                 return count
     return wanted
+
+
+def can_stream(op: Store, vector: str) -> bool:
+    """Return whether a store's lanes are neighbours in memory, of the one type that streams."""
+    return op.tensor.dtype == "float32" and op.index.coefficient(vector) == 1
 
 
 def parameters(step: Kernel | Contraction) -> tuple[list[Tensor], list[Tensor]]:
@@ -120,6 +128,31 @@ class Loop:
         with self.text.block(f"for (int l = 0; l < {n}; ++l)"):
             self.text.line(f"const index {self.v.axis[self.knobs.vector]} = {self.first} + l;")
             yield
+
+    @contextmanager
+    def streaming(self, ops: list[Op], n: int | str, first: str) -> Iterator[dict[Op, str]]:
+        """Within this context, a block of ``n`` lanes is written that begins at ``first``.
+
+        Yields the array that a store fills instead of its tensor, for every store that streams; at
+        the end the arrays are copied.
+        """
+        found = [op for op in ops if isinstance(op, Store) and self.knobs.stream]
+        found = [op for op in found if can_stream(op, self.knobs.vector)]
+        blocks: dict[Op, str] = {}
+        for op in found:
+            blocks[op] = self.v.names.fresh(f"{self.v.pointer[op.tensor.name]}_block")
+            self.text.line(f"alignas(64) float {blocks[op]}[{n}];")
+        yield blocks
+        for op in found:
+            place = self.v.index(op.index, {self.knobs.vector: first})
+            pointer = self.v.pointer[op.tensor.name]
+            self.text.line(f"math::stream<{n}>({pointer} + {place}, {blocks[op]});")
+
+    def lane_statement(self, op: Op, blocks: dict[Op, str]) -> str:
+        """Return the statement for lane ``l``; a store that streams fills its block."""
+        if isinstance(op, Store) and op in blocks:
+            return f"{blocks[op]}[l] = {self.v.stored(op)};"
+        return self.v.statement(op)
 
     @contextmanager
     def reading(self, trip: Pass) -> Iterator[None]:

@@ -229,12 +229,13 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
             if loop.is_rows and carries:
                 scan_lanes(loop, trip, carries, n)
                 values = [op for op in values if not isinstance(op, Scan)]
-            with loop.lane_loop(n):
+            streamed = values if loop.is_rows else []
+            with loop.streaming(streamed, n, loop.first) as blocks, loop.lane_loop(n):
                 for op in values:
                     if isinstance(op, Scan):
                         scan_column(loop, op, carries[op])
                     else:
-                        loop.text.line(loop.v.statement(op))
+                        loop.text.line(loop.lane_statement(op, blocks))
                 loop.keep(trip)
                 for acc in accumulators:
                     acc.add(loop.text, loop.v, loop.place(), reverse=trip.reverse)
@@ -252,7 +253,7 @@ def _inner_loops(loop: Loop, trip: Pass, accumulators: list[Accumulator], n: Lan
     with loop.text.loops(heads):
         if not loop.is_rows:
             block(n)
-        elif accumulators or carries or ahead:
+        elif accumulators or carries or ahead or loop.knobs.stream:
             _row_blocks(loop, trip, block)
         else:
             _row_elements(loop, trip)

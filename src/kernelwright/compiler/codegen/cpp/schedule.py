@@ -10,7 +10,7 @@ from typing import Any
 from kernelwright.compiler.codegen.base import Schedule, Target
 from kernelwright.compiler.codegen.cpp.flat import crossing
 from kernelwright.compiler.codegen.cpp.gemm import Product, product_of
-from kernelwright.compiler.codegen.cpp.loop import Knobs
+from kernelwright.compiler.codegen.cpp.loop import Knobs, can_stream
 from kernelwright.compiler.codegen.cpp.nest import Nest, simplified
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.ir.ir import (
@@ -44,6 +44,9 @@ CACHE_FLOATS = 160_000
 """Number of floats of the row operand kept in the second-level cache: more than half of 1 MiB."""
 N_FIRST = 4
 """Number of schedules in a first round."""
+STREAMED_ELEMENTS = 1 << 18
+"""Number of elements of a result from which writing it past the caches is tried: a megabyte, which
+fills a second-level cache."""
 KEEP_COSTS = (2, 6, 20, 1000)
 """Costs from which values are kept in row buffers: from nearly all of them to none."""
 MOST_LANES, N_REGISTERS = 16, 32
@@ -186,6 +189,8 @@ def _kernel_space(nest: Nest, choice: Choice, target: Target) -> StepSpace:
         ]
     elif crossing(nest, choice["vector"]):
         knobs.append(Knob("square", (0, 16, 32, 64), is_ordered=False))
+    if _streams(nest, choice["vector"]):
+        knobs.insert(0, Knob("stream", (False, True), is_ordered=False))
     if target.threads > 1:
         knobs.append(Knob("parallel", _ways_to_share(nest, choice), is_ordered=False))
         if is_cuttable(kernel) and choice["parallel"] == "inner":
@@ -193,6 +198,16 @@ def _kernel_space(nest: Nest, choice: Choice, target: Target) -> StepSpace:
     if not kernel.inner:
         knobs.append(Knob("block", powers_of_two(256, 1 << 18)))
     return StepSpace(tuple(knobs))
+
+
+def _streams(nest: Nest, vector: str) -> bool:
+    """Return whether results may pass the caches: they are long, and lanes are neighbours."""
+    stores = [op for op in nest.kernel.body if isinstance(op, Store)]
+    inner = {axis.name for axis in nest.kernel.inner}
+    if inner and vector not in inner:
+        return False
+    long = [op for op in stores if op.tensor.n_elements >= STREAMED_ELEMENTS]
+    return any(can_stream(op, vector) for op in long)
 
 
 def _ways_to_share(nest: Nest, choice: Choice) -> tuple[str, ...]:

@@ -124,9 +124,14 @@ class Values:
             case Compute():
                 return f"const {self.type(op.name)} {self.name[op.name]} = {self.compute(op)};"
             case Store():
-                value = ops.stored(self.ref(op.value), self.dtype[op.value], op.tensor.dtype)
-                return f"{self.pointer[op.tensor.name]}[{self.index(op.index)}] = {value};"
+                return (
+                    f"{self.pointer[op.tensor.name]}[{self.index(op.index)}] = {self.stored(op)};"
+                )
         raise TypeError(f"{op} is not a statement")
+
+    def stored(self, op: Store) -> str:
+        """Return the expression that a Store writes."""
+        return ops.stored(self.ref(op.value), self.dtype[op.value], op.tensor.dtype)
 
     def compute(self, op: Compute) -> str:
         """Return the expression for a Compute."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kernelwright.compiler.codegen.cuda.ops import BYTES, HALF, TYPES, held, literal, pointwise
+from kernelwright.compiler.codegen.cuda.ops import BYTES, CUDA, HALF, TYPES, Language, held
 from kernelwright.compiler.codegen.gpu.names import Lines, Names
 from kernelwright.compiler.codegen.gpu.text import affine, grouped
 from kernelwright.compiler.ir.indexing import exceeds
@@ -27,7 +27,6 @@ from kernelwright.compiler.ir.ir import (
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
 _RANK = tuple(TYPES)
-_ROUNDED = {"float32": "__fmul_rn", "float64": "__dmul_rn"}
 
 
 @dataclass
@@ -83,16 +82,23 @@ class Body:
 
     def __init__(
         self, lines: Lines, names: Names, apart: frozenset[str] = frozenset(),
-        *, values: dict[str, Value] | None = None,
+        *, values: dict[str, Value] | None = None, language: Language = CUDA,
     ) -> None:  # fmt: skip
         self.lines = lines
         self.names = names
         self.apart = apart
         self.values = values or {}
+        self.language = language
 
     def fork(self) -> Body:
         """Return a copy for a block of statements whose names become free again after it."""
-        return Body(self.lines, self.names.fork(), self.apart, values=dict(self.values))
+        return Body(
+            self.lines,
+            self.names.fork(),
+            self.apart,
+            values=dict(self.values),
+            language=self.language,
+        )
 
     def emit(self, op: Op, point: Point) -> None:
         """Emit one op, other than a Reduce or a Scan, for one point."""
@@ -101,9 +107,15 @@ class Body:
                 self._load(op, point)
             case Const():
                 dtype = held(op.dtype)
-                self.values[op.name] = Value(literal(op.value, dtype), dtype, op.value)
+                self.values[op.name] = Value(
+                    self.language.literal(op.value, dtype), dtype, op.value
+                )
             case Iota():
-                self.define(op.name, f"(long long)({affine(op.index, point.axis_text)})", "int64")
+                self.define(
+                    op.name,
+                    f"({self.language.types['int64']})({affine(op.index, point.axis_text)})",
+                    "int64",
+                )
             case Compute():
                 self._compute(op)
             case Store():
@@ -112,7 +124,7 @@ class Body:
     def define(self, name: str, text: str, dtype: str) -> Value:
         """Define a constant named ``name`` with the value ``text``."""
         value = Value(self.names.new(name), held(dtype))
-        self.lines.add(f"const {TYPES[value.dtype]} {value.text} = {text};")
+        self.lines.add(f"const {self.language.types[value.dtype]} {value.text} = {text};")
         self.values[name] = value
         return value
 
@@ -139,7 +151,9 @@ class Body:
         for op in ops:
             if isinstance(op, Store) and packs(op, point):
                 name = self.names.new(f"{op.tensor.name}_pack")
-                self.lines.add(f"Pack<{TYPES[op.tensor.dtype]}, {point.vector}> {name};")
+                self.lines.add(
+                    f"Pack<{self.language.types[op.tensor.dtype]}, {point.vector}> {name};"
+                )
                 declared[id(op)] = name
         return declared
 
@@ -165,13 +179,16 @@ class Body:
     def _load(self, op: Load, point: Point) -> None:
         index = affine(op.index, point.axis_text)
         for value, stride in op.gather:
-            index += f" + {self.values[value].text}" + (f" * {stride}ll" if stride != 1 else "")
+            index += f" + {self.values[value].text}" + (
+                f" * {self.language.literal(stride, 'int64')}" if stride != 1 else ""
+            )
         text = f"{op.tensor.name}[{index}]"
         if op.tensor.dtype in HALF:
             text = f"to_float({text})"
         conditions = [c for bound in op.bounds for c in inside(bound, point)]
         if conditions:
-            text = f"{' && '.join(conditions)} ? {text} : {literal(op.fill, held(op.tensor.dtype))}"
+            fill = self.language.literal(op.fill, held(op.tensor.dtype))
+            text = f"{' && '.join(conditions)} ? {text} : {fill}"
         self.define(op.name, text, op.tensor.dtype)
 
     def argument(self, name: str, dtype: str) -> str:
@@ -180,10 +197,10 @@ class Body:
         if value.dtype == dtype:
             return value.text
         if value.number is not None:
-            return literal(value.number, dtype)
+            return self.language.literal(value.number, dtype)
         if dtype == "bool":
             return f"({value.text} != 0)"
-        return f"({TYPES[dtype]}){value.text}"
+        return f"({self.language.types[dtype]}){value.text}"
 
     def _compute(self, op: Compute) -> None:
         target = held(op.dtype)
@@ -199,9 +216,10 @@ class Body:
         ]
         texts = [f"({text})" if text.startswith("-") else text for text in texts]
         if op.name in self.apart:
-            text = f"{_ROUNDED[inside]}({texts[0]}, {texts[-1]})"  # a square has only one operand
+            # a square has only one operand
+            text = f"{self.language.rounded[inside]}({texts[0]}, {texts[-1]})"
         else:
-            text = pointwise(op.op, texts, inside)
+            text = self.language.pointwise(op.op, texts, inside)
         self.define(op.name, text, op.dtype)
 
     def _cast(self, op: Compute, arg: Value) -> None:
@@ -209,7 +227,7 @@ class Body:
         float."""
         if op.dtype in HALF and arg.number is None:
             bits = self.names.new(f"{op.name}_bits")
-            self.lines.add(f"{TYPES[op.dtype]} {bits};", f"put({bits}, {arg.text});")
+            self.lines.add(f"{self.language.types[op.dtype]} {bits};", f"put({bits}, {arg.text});")
             self.define(op.name, f"to_float({bits})", op.dtype)
         elif arg.dtype == held(op.dtype):
             self.values[op.name] = arg

@@ -4,12 +4,13 @@ imported."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
 from kernelwright.compiler.codegen.cuda import recurrence
 from kernelwright.compiler.codegen.cuda.kernel import emit_kernel
 from kernelwright.compiler.codegen.cuda.loader import IMPORTS, definitions
-from kernelwright.compiler.codegen.cuda.ops import TYPES, prelude
+from kernelwright.compiler.codegen.cuda.ops import CUDA, Language
 from kernelwright.compiler.codegen.cuda.schedule import kernel_choices, kernel_neighbours
 from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, is_thin
 from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
@@ -40,13 +41,16 @@ class CudaEmitter:
     """
 
     dialect = "cuda"
+    language: ClassVar[Language] = CUDA
+    can_graph = True
+    imports: tuple[str, ...] = IMPORTS
 
     def supports(self, step: Step) -> bool:
         if isinstance(step, Recurrence):
             return recurrence.supports(step)
         if not isinstance(step, (Kernel, Contraction)):
             return False
-        if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
+        if any(tensor.dtype not in self.language.types for tensor in (*step.reads, *step.writes)):
             return False
         if isinstance(step, Contraction):
             return is_thin(step) and not step.stretches
@@ -54,12 +58,12 @@ class CudaEmitter:
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
-        options = combine(program, _choices, can_graph=True)
+        options = combine(program, self.choices, can_graph=self.can_graph)
         options = with_search(options, program, target)
         return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
-        options = neighbours(program, schedule, _neighbours, can_graph=True)
+        options = neighbours(program, schedule, self.neighbours, can_graph=self.can_graph)
         return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
@@ -67,32 +71,36 @@ class CudaEmitter:
             if isinstance(piece, Recurrence):
                 return recurrence.emit_recurrence(fixed_only(piece), schedule[step.name])
             assert isinstance(piece, Kernel)
-            return _piece(piece, schedule[step.name])
+            return _piece(piece, schedule[step.name], self.language)
 
         parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
         kernels = "\n".join(parts.texts)
-        text = definitions(f"{prelude(kernels)}\n{kernels}", parts.names)
+        text = self.definitions(f"{self.language.prelude(kernels)}\n{kernels}", parts.names)
         around, runner = around_steps(schedule)
         text = f"{text}\n\n{around}" if around else text
-        return Emitted(IMPORTS, text, parts.launches, runner, limits=limits_of(program))
+        return Emitted(self.imports, text, parts.launches, runner, limits=limits_of(program))
+
+    def definitions(self, source: str, names: list[str]) -> str:
+        """Return module-level text: the source, and what compiles and launches its kernels."""
+        return definitions(source, names)
+
+    def choices(self, step: Own) -> list[Knobs]:
+        """Return knobs for a step, the most promising first."""
+        if isinstance(step, Recurrence):
+            return recurrence.choices(step)
+        return kernel_choices(_simplified(step))
+
+    def neighbours(self, step: Own, knobs: Knobs) -> Iterator[Knobs]:
+        """Yield knobs like these."""
+        if isinstance(step, Recurrence):
+            return recurrence.neighbours(step, knobs)
+        return kernel_neighbours(_simplified(step), knobs)
 
 
 def _simplified(step: Kernel | Contraction) -> Kernel:
     """Return the step as it is scheduled: few axes, inclusive scans, products as loops."""
     kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
     return collapse(kernel)
-
-
-def _choices(step: Own) -> list[Knobs]:
-    if isinstance(step, Recurrence):
-        return recurrence.choices(step)
-    return kernel_choices(_simplified(step))
-
-
-def _neighbours(step: Own, knobs: Knobs) -> Iterator[Knobs]:
-    if isinstance(step, Recurrence):
-        return recurrence.neighbours(step, knobs)
-    return kernel_neighbours(_simplified(step), knobs)
 
 
 def _staged(step: Own, knobs: Knobs) -> Stages:
@@ -107,7 +115,7 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
 
 
-def _piece(piece: Kernel, knobs: Knobs) -> Launched:
+def _piece(piece: Kernel, knobs: Knobs, language: Language) -> Launched:
     """Emit one kernel of a step.
 
     The step's knobs are for its main kernel. The small kernels that add up parts take their first
@@ -115,8 +123,8 @@ def _piece(piece: Kernel, knobs: Knobs) -> Launched:
     """
     choices = kernel_choices(piece)
     if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
-        return emit_kernel(piece, choices[0])
+        return emit_kernel(piece, choices[0], language)
     if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
         widest = max(option.get("vector", 1) for option in choices)
         knobs = {**knobs, "vector": min(knobs["vector"], widest)}
-    return emit_kernel(piece, knobs)
+    return emit_kernel(piece, knobs, language)

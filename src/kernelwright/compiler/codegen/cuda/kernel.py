@@ -14,7 +14,7 @@ from typing import Any
 
 from kernelwright.compiler.codegen.cuda import groups
 from kernelwright.compiler.codegen.cuda.body import Body, Point, Value, at_lane, packed_tensors
-from kernelwright.compiler.codegen.cuda.ops import TYPES, held, neutral
+from kernelwright.compiler.codegen.cuda.ops import CUDA, Language, held
 from kernelwright.compiler.codegen.cuda.reserved import COMBINE, RESERVED
 from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
@@ -32,9 +32,9 @@ _MAX_BLOCKS = 32 * N_PROCESSORS
 processor."""
 
 
-def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
-    """Emit ``kernel`` in CUDA C++ under ``knobs``: shape, threads, vector, rows, keep."""
-    writer = _Writer(kernel, knobs)
+def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], language: Language = CUDA) -> Launched:
+    """Emit ``kernel`` under ``knobs``: shape, threads, vector, rows, keep."""
+    writer = _Writer(kernel, knobs, language)
     text = writer.text()
     written = {t.name for t in kernel.writes}
     tensors = [
@@ -47,15 +47,14 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any]) -> Launched:
         before = groups.exchange_text(kernel, writer.together)
         tensors += [f"{kernel.name}_exchange"]
     given = [*tensors, *names_in(kernel), *(["together=True"] if writer.together > 1 else [])]
-    launch = f'KERNELS.launch("{writer.name}", {blocks}, {threads}, {", ".join(given)})'
-    return Launched(text, before + launch)
+    return Launched(text, before + language.launch(writer.name, blocks, threads, given))
 
 
 class _Writer:
     """The writer of one kernel's text."""
 
-    def __init__(self, kernel: Kernel, knobs: Mapping[str, Any]) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, knobs: Mapping[str, Any], language: Language) -> None:
+        self.kernel, self.language = kernel, language
         self.name = function_name(kernel)
         self.tensors = tensors_of(kernel)
         self.shape = knobs["shape"]
@@ -70,10 +69,10 @@ class _Writer:
         self.passes = passes(kernel, keep=self.keep)
         self.kept = kept_values(self.passes) if self.keep else set()
         self.dtypes = dtypes(kernel)
-        self.index = "long long" if needs_int64(kernel) else "int"
+        self.index = language.types["int64" if needs_int64(kernel) else "int32"]
         self.lines = Lines(1)
         names = Names([*RESERVED, *(t.name for t in self.tensors)])
-        self.body = Body(self.lines, names, opposed_products(kernel.body))
+        self.body = Body(self.lines, names, opposed_products(kernel.body), language=language)
         self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         along = kernel.outer if self.shape == "lanes" else kernel.inner
         if self.vector > 1 and along[-1].size % self.vector:
@@ -109,21 +108,14 @@ class _Writer:
             if self.together > 1:
                 self._close()
         x, y = self.grid[1]
-        least = ", 2" if self.together > 1 else ""
         head = Lines()
         head.add(*(f"// {line}" for line in self.kernel.origin))
-        head.add(f'extern "C" __global__ void __launch_bounds__({x * y}{least})')
-        head.add(f"{self.name}({', '.join(self._parameters())}) {{")
-        return f"{head.text()}\n{self.lines.text()}\n}}\n"
-
-    def _parameters(self) -> list[str]:
         written = {t.name for t in self.kernel.writes}
-        parameters = [
-            f"{'' if t.name in written else 'const '}{TYPES[t.dtype]}* __restrict__ {t.name}"
-            for t in self.tensors
-        ]
-        parameters += ["float* __restrict__ exchange"] if self.together > 1 else []
-        return [*parameters, *(f"const {self.index} {name}" for name in names_in(self.kernel))]
+        tensors = [(t.name, t.dtype, t.name in written) for t in self.tensors]
+        sizes = [(name, self.index) for name in names_in(self.kernel)]
+        together = self.together > 1
+        head.add(*self.language.head(self.name, tensors, sizes, x * y, together=together))
+        return f"{head.text()}\n{self.lines.text()}\n}}\n"
 
     def _open(self, text: str) -> None:
         self.lines.add(text)
@@ -206,7 +198,7 @@ class _Writer:
     def _start_row(self) -> None:
         """Define the row that the thread works on; threads past the last row repeat it and store
         nothing."""
-        block = "blockIdx.x" if self.index == "int" else "(long long)blockIdx.x"
+        block = "blockIdx.x" if self.index == "int" else f"({self.index})blockIdx.x"
         row, together = block, self.rows
         if self.shape == "column":
             self.lines.add(f"constexpr int LANES = {self.threads}, HEIGHT = {self.rows};")
@@ -249,7 +241,7 @@ class _Writer:
         carries = {op.name: self._carry(op) for op in part.inner if isinstance(op, Scan)}
         for op in part.inner:
             if not isinstance(op, Store) and op.name in self.kept:
-                ctype, name = TYPES[held(self.dtypes[op.name])], f"{op.name}_kept"
+                ctype, name = self.language.types[held(self.dtypes[op.name])], f"{op.name}_kept"
                 self.lines.add(f"{ctype} {name}[{self.items * self.vector}];")
         outside, self.body = self.body, self.body.fork()
         point = Point(
@@ -350,23 +342,24 @@ class _Writer:
         return held(self.dtypes[op.arg] if op.op.startswith("arg") else op.dtype)
 
     def _start_of(self, op: Reduce | Scan) -> str:
-        return neutral(op.op, self._dtype(op))
+        return self.language.neutral(op.op, self._dtype(op))
 
     def _accumulator(self, op: Reduce) -> str:
         """Declare the thread's partial result of a reduction; argmax and argmin also keep a
         position."""
-        name = self.body.names.new(f"{op.name}_own")
-        ctype = TYPES[self._dtype(op)]
-        if op.op.startswith("arg"):
-            start = f"{{{self._start_of(op)}, {self.n_columns}}}"
-            self.lines.add(f"Place<{ctype}> {name} = {start};")
-        else:
-            self.lines.add(f"{ctype} {name} = {self._start_of(op)};")
+        name, start = self.body.names.new(f"{op.name}_own"), self._start_of(op)
+        start = f"{{{start}, {self.n_columns}}}" if op.op.startswith("arg") else start
+        self.lines.add(f"{self._kind(op)} {name} = {start};")
         return name
+
+    def _kind(self, op: Reduce) -> str:
+        """Return the type of a thread's part of a reduction."""
+        ctype = self.language.types[self._dtype(op)]
+        return f"Place<{ctype}>" if op.op.startswith("arg") else ctype
 
     def _carry(self, op: Scan) -> str:
         name = self.body.names.new(f"{op.name}_carry")
-        self.lines.add(f"{TYPES[held(op.dtype)]} {name} = {self._start_of(op)};")
+        self.lines.add(f"{self.language.types[held(op.dtype)]} {name} = {self._start_of(op)};")
         return name
 
     def _accumulate(self, op: Reduce | Scan, name: str, at: str, *, live: str = "") -> None:
@@ -386,13 +379,11 @@ class _Writer:
 
     def _combine(self, op: Reduce, own: str) -> None:
         """Combine the threads' partial results into one value that all of them have."""
-        combine = f"{own}, {COMBINE[op.op]}()"
-        if self.shape == "column":
-            text = f"column_reduce<LANES, HEIGHT>({combine})"
-        elif self.threads == 32:
-            text = f"warp_reduce({combine})"
-        else:
-            text = f"block_reduce<THREADS>({combine})"
+        needed, text = self.language.reduce(
+            self.shape, self.threads, own, COMBINE[op.op], self._kind(op)
+        )
+        if needed:
+            self.lines.add(needed)
         if self.together > 1:
             text = groups.group_text(self.kernel, op, text, self._start_of(op), self.together)
         place = ".at" if op.op.startswith("arg") else ""
@@ -402,7 +393,7 @@ class _Writer:
         """Write one block of a scan: the threads' values, added to the total of all blocks
         before."""
         dtype = held(op.dtype)
-        ctype, combine = TYPES[dtype], COMBINE[op.op]
+        ctype, combine = self.language.types[dtype], COMBINE[op.op]
         total = self.body.names.new(f"{op.name}_total")
         value = self.body.argument(op.arg, dtype)
         start = self._start_of(op)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.groups import GROUP_REDUCE
 from kernelwright.compiler.codegen.cuda.recurrence_text import RECURRENCE
@@ -204,7 +206,7 @@ _NEEDS = {
     "shuffle_place": ("shuffle", "Place"), "NAN": (), "group_reduce": ("warp_reduce",),
 }  # fmt: skip
 _ORDER = (
-    "within",
+    "within", "rounded_product", "expm1_of",
     "float16", "bfloat16", "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",
     "warp_reduce", "block_reduce", "column_reduce", "block_scan",
@@ -212,74 +214,128 @@ _ORDER = (
 )  # fmt: skip
 
 
+class Language:
+    """What CUDA C++ and the languages like it write differently; this one is CUDA's."""
+
+    types: Mapping[str, str] = TYPES
+    """dtype → type."""
+    wide_suffix = "ll"
+    device = "#define DEVICE __device__ __forceinline__\n"
+    pieces: Mapping[str, str] = _PIECES
+    rounded: Mapping[str, str] = MappingProxyType({"float32": "__fmul_rn", "float64": "__dmul_rn"})
+    """dtype → the product that is rounded before anything is added to it."""
+
+    def prelude(self, text: str) -> str:
+        """Return the definitions that ``text`` uses, in an order in which they compile."""
+        used = {name for name in self.pieces if re.search(rf"\b{name}\b", text)}
+        if "load_pack" in text:
+            used.add("Pack")
+        pending = list(used)
+        while pending:
+            for name in _NEEDS.get(pending.pop(), ()):
+                if name not in used:
+                    used.add(name)
+                    pending.append(name)
+        if "Place" in used and "shuffle" in used:
+            used.add("shuffle_place")
+        pieces = [self.pieces[name] for name in _ORDER if name in used]
+        return "\n".join([self.device, *pieces])
+
+    def head(
+        self,
+        name: str,
+        tensors: Sequence[tuple[str, str, bool]],
+        sizes: Sequence[tuple[str, str]],
+        threads: int,
+        *,
+        together: bool,
+    ) -> list[str]:
+        """Return the first lines of a kernel; ``tensors``: name, dtype, and whether it is written
+        to; ``sizes``: name and type of numbers that it is given."""
+        parameters = [
+            f"{'' if is_written else 'const '}{self.types[dtype]}* __restrict__ {tensor}"
+            for tensor, dtype, is_written in tensors
+        ]
+        parameters += ["float* __restrict__ exchange"] if together else []
+        parameters += [f"const {kind} {size}" for size, kind in sizes]
+        bounds = f"{threads}, 2" if together else str(threads)
+        head = f'extern "C" __global__ void __launch_bounds__({bounds})'
+        return [head, f"{name}({', '.join(parameters)}) {{"]
+
+    def launch(self, name: str, blocks: int, threads: tuple[int, int], given: Sequence[str]) -> str:
+        """Return the Python statement that runs a kernel."""
+        return f'KERNELS.launch("{name}", {blocks}, {threads}, {", ".join(given)})'
+
+    def reduce(
+        self, shape: str, threads: int, own: str, combine: str, kind: str
+    ) -> tuple[str, str]:
+        """Return the declaration that a reduction over threads needs, and its text.
+
+        ``own``: the thread's part, of type ``kind``; ``combine``: what puts two parts together.
+        """
+        if shape == "column":
+            return "", f"column_reduce<LANES, HEIGHT>({own}, {combine}())"
+        if threads == 32:
+            return "", f"warp_reduce({own}, {combine}())"
+        return "", f"block_reduce<THREADS>({own}, {combine}())"
+
+    def literal(self, value: float | int | bool, dtype: str) -> str:
+        """Return a number as a literal of ``dtype``."""
+        if dtype == "bool":
+            return "true" if value else "false"
+        if dtype == "int64":
+            number, suffix = int(value), self.wide_suffix
+            least = f"({number + 1}{suffix} - 1)"
+            return least if number == -(2**63) else f"{number}{suffix}"
+        if "float" not in dtype:
+            return str(int(value))
+        value = float(value)
+        if math.isfinite(value):
+            return repr(value) + ("" if dtype == "float64" else "f")
+        text = "NAN" if value != value else "INF" if value > 0 else "-INF"
+        return f"(double)({text})" if dtype == "float64" else text
+
+    def neutral(self, op: str, dtype: str) -> str:
+        """Return the number that a reduction or scan starts from."""
+        if op in _START:
+            return self.literal(_START[op], dtype)
+        return self.literal(start_value(op.removeprefix("arg"), dtype), dtype)
+
+    def function(self, op: str, dtype: str) -> str:
+        """Return the name of a mathematical function."""
+        return _FUNCTIONS[op] + ("" if dtype == "float64" else "f")
+
+    def pointwise(self, op: str, args: list[str], dtype: str) -> str:
+        """Return the expression for ``op`` of ir.POINTWISE other than 'cast'; ``dtype`` is the
+        dtype it computes in."""
+        is_float = "float" in dtype
+        one = self.literal(1, dtype)
+        match op:
+            case "relu":
+                return f"maximum({args[0]}, {self.literal(0, dtype)})"
+            case "reciprocal":
+                return f"{one} / {args[0]}"
+            case "sigmoid":
+                return f"{one} / ({one} + {self.pointwise('exp', [f'-{args[0]}'], dtype)})"
+            case "isinf":
+                infinite = self.literal(math.inf, dtype)
+                return f"{self.pointwise('abs', args, dtype)} == {infinite}"
+            case "abs" if not is_float:
+                return f"({args[0]} < 0 ? -{args[0]} : {args[0]})"
+            case "fmod" if not is_float:
+                return f"{args[0]} % {args[1]}"
+            case "within":
+                return f"within({args[0]}, {args[1]})"
+            case "floor" | "ceil" | "round" | "trunc" if not is_float:
+                return args[0]
+        if op in _OPERATORS:
+            return _OPERATORS[op].format(*args)
+        return f"{self.function(op, dtype)}({', '.join(args)})"
+
+
+CUDA = Language()
+
+
 def held(dtype: str) -> str:
     """Return the dtype in which a value of ``dtype`` is computed and kept in registers."""
     return "float32" if dtype in HALF else dtype
-
-
-def prelude(text: str) -> str:
-    """Return the definitions that ``text`` uses, in an order in which they compile."""
-    used = {name for name in _PIECES if re.search(rf"\b{name}\b", text)}
-    if "load_pack" in text:
-        used.add("Pack")
-    pending = list(used)
-    while pending:
-        for name in _NEEDS.get(pending.pop(), ()):
-            if name not in used:
-                used.add(name)
-                pending.append(name)
-    if "Place" in used and "shuffle" in used:
-        used.add("shuffle_place")
-    pieces = [_PIECES[name] for name in _ORDER if name in used]
-    return "\n".join(["#define DEVICE __device__ __forceinline__\n", *pieces])
-
-
-def literal(value: float | int | bool, dtype: str) -> str:
-    """Return a number as a C++ literal of ``dtype``."""
-    if dtype == "bool":
-        return "true" if value else "false"
-    if dtype == "int64":
-        value = int(value)
-        return f"({value + 1}ll - 1)" if value == -(2**63) else f"{value}ll"
-    if "float" not in dtype:
-        return str(int(value))
-    value = float(value)
-    if math.isfinite(value):
-        return repr(value) + ("" if dtype == "float64" else "f")
-    text = "NAN" if value != value else "INF" if value > 0 else "-INF"
-    return f"(double)({text})" if dtype == "float64" else text
-
-
-def neutral(op: str, dtype: str) -> str:
-    """Return the number that a reduction or scan starts from."""
-    if op in _START:
-        return literal(_START[op], dtype)
-    return literal(start_value(op.removeprefix("arg"), dtype), dtype)
-
-
-def pointwise(op: str, args: list[str], dtype: str) -> str:
-    """Return the expression for ``op`` of ir.POINTWISE other than 'cast'; ``dtype`` is the dtype it
-    computes in."""
-    is_float = "float" in dtype
-    one = literal(1, dtype)
-    match op:
-        case "relu":
-            return f"maximum({args[0]}, {literal(0, dtype)})"
-        case "reciprocal":
-            return f"{one} / {args[0]}"
-        case "sigmoid":
-            return f"{one} / ({one} + {pointwise('exp', [f'-{args[0]}'], dtype)})"
-        case "isinf":
-            return f"{pointwise('abs', args, dtype)} == {literal(math.inf, dtype)}"
-        case "abs" if not is_float:
-            return f"({args[0]} < 0 ? -{args[0]} : {args[0]})"
-        case "fmod" if not is_float:
-            return f"{args[0]} % {args[1]}"
-        case "within":
-            return f"within({args[0]}, {args[1]})"
-        case "floor" | "ceil" | "round" | "trunc" if not is_float:
-            return args[0]
-    if op in _OPERATORS:
-        return _OPERATORS[op].format(*args)
-    name = _FUNCTIONS[op] + ("" if dtype == "float64" else "f")
-    return f"{name}({', '.join(args)})"

@@ -47,6 +47,7 @@ struct Config {
   std::size_t shared_bytes = 0;
   void* stream = nullptr;
   bool is_cooperative = false;
+  dim3 threads{0, 0, 0};  // of the whole grid, where its last blocks are partial; 0: all are whole
 };
 
 extern "C" {

@@ -1,0 +1,1 @@
+"""The Metal emitter: CUDA's kernels in the Metal Shading Language."""

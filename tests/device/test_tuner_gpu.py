@@ -1,0 +1,77 @@
+"""The tuner on an NVIDIA GPU: Triton and CUDA candidates are tried, and a lost GPU context costs
+the candidate that lost it."""
+
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernelwright.core.candidate import Brief, Candidate, Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.settings import Settings
+from kernelwright.core.trial import TrialOutcome
+from kernelwright.dialects.devices import resolve
+from kernelwright.judge import Judge
+from kernelwright.loaders import load
+from kernelwright.tuner.process import process_for
+from kernelwright.tuner.question import question_of
+from kernelwright.tuner.space import Space
+from kernelwright.tuner.trials import TrialRunner
+from kernelwright.tuner.tuner import Tuner
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
+]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rms_gate.py"
+LOST = """
+import torch
+from torch import nn
+
+class ModelNew(nn.Module):
+    def __init__(self, width, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width))
+
+    def forward(self, x, gate):
+        return x[torch.full((1,), 1 << 40, device=x.device)] * gate
+"""
+
+
+@pytest.fixture(scope="module")
+def judge():
+    device = resolve(Device.parse("cuda"))
+    with Judge(load(EXAMPLE), device=device, settings=Settings(device="cuda")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("dialect", ["triton", "cuda"])
+def test_candidates_are_tried(judge, dialect):
+    brief, trials = Brief(judge.task, judge.device, (dialect,)), []
+    with process_for(judge, (dialect,)) as process:
+        process.give(question_of(judge))
+        runner = TrialRunner(process, judge.device_lock)
+        tuner = Tuner(
+            Space(brief), runner, batch_size=16, builds_ahead=True, on_trials=trials.extend
+        )
+        tuner.run(time.monotonic() + 20.0)
+        best = tuner.finalists(1)
+    measured = [trial for trial in trials if trial.outcome is TrialOutcome.MEASURED]
+    assert len(measured) > 8
+    assert {trial.outcome for trial in trials} <= {TrialOutcome.MEASURED, TrialOutcome.FAILED}
+    assert judge.evaluate(best[0].candidate).passed
+
+
+def test_a_lost_context_costs_the_candidate_that_lost_it(judge):
+    space = Space(Brief(judge.task, judge.device, ("triton",)))
+    first, second = space.batch(2, [])
+    lost = Proposal(Candidate(LOST, "torch"), "rules", schedule={"kernels": {}})
+    with process_for(judge, ("triton",)) as process:
+        process.give(question_of(judge))
+        trials = TrialRunner(process, judge.device_lock).measure([first, lost, second])
+    assert [trial.outcome for trial in trials] == [
+        TrialOutcome.MEASURED,
+        TrialOutcome.CRASHED,
+        TrialOutcome.MEASURED,
+    ]
