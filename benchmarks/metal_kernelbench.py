@@ -39,7 +39,7 @@ def outcome(text: str) -> str:
     from kernelwright.core.candidate import Brief
     from kernelwright.core.device import Device
     from kernelwright.core.task import Task
-    from kernelwright.dialects.compile_shader import install
+    from kernelwright.dialects.compile_shader import DISPATCH, install
     from kernelwright.dialects.devices import resolve
     from kernelwright.proposers.rules import RulesProposer
 
@@ -60,13 +60,14 @@ def outcome(text: str) -> str:
     torch.manual_seed(0)
     made = candidate["ModelNew"](*reference["get_init_inputs"]()).eval()
     made.load_state_dict(model.state_dict(), strict=False)
-    with torch.no_grad():
+    with torch.no_grad(), torch.autograd.profiler.profile(use_kineto=False) as record:
         found = made(*inputs)
     try:
         torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
     except AssertionError as error:
         return f"wrong: {str(error).splitlines()[0]}"
-    return "right"
+    ran = [event.name for event in record.function_events or []]
+    return "right" if any(name.startswith(DISPATCH) for name in ran) else "no kernel ran"
 
 
 def main() -> None:
