@@ -53,7 +53,7 @@ def test_a_reason_is_told_once_and_counted_each_time(given) -> None:
         with torch.no_grad():
             built(X)
     with torch.no_grad(), pytest.warns(UserWarning, match="(strides and dtype|such inputs)"):
-        built(torch.ones(3, 8))
+        built(torch.ones(8, 6).t())
     assert len(kw.misses(built)) == 2
     assert min(kw.misses(built).values()) >= 1 and max(kw.misses(built).values()) >= 2
 

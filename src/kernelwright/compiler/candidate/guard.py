@@ -88,8 +88,14 @@ def _unfit(expected, *tensors):
     return ""
 
 
-@functools.cache  # a miss has to be cheap, and writing a text is not
 def _other_form(name, *form):
+    if torch.compiler.is_dynamo_compiling():  # whose sizes may be symbols, which are no text
+        return f"{{name}} has another form than the kernels are made for"
+    return _text_of_form(name, *form)
+
+
+@functools.cache  # a miss has to be cheap, and writing a text is not
+def _text_of_form(name, *form):
     return (
         f"{{name}} is not of the shape, strides and dtype {{form}} on {device}; "
         "kernels for other forms come from a search with such inputs"

@@ -59,7 +59,7 @@ class Replay:
             if not torch.equal(buffer, value):
                 buffer.copy_(value)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             self.outputs = steps(*self.inputs)
 
 
@@ -75,20 +75,24 @@ def cloned(value):
 
 
 N_REPLAYS = 8  # of one module; each holds its own memory
+_replaying = threading.Lock()  # a graph has one set of inputs, and captures exclude each other
 
 
 def replayed(module, steps, inputs):
     """What ``steps(*inputs)`` gives, by the module's own graph for these sizes.
 
     Other sizes than the first call's have one from their second call on: a batch that never comes
-    again is not worth a capture.
+    again is not worth a capture. In a capture of the caller's own the steps are part of it.
     """
-    kept = kept_by(module)
-    kept.replay = replays = kept.replay or {}
-    sizes = tuple(tensor.shape for tensor in inputs)
-    if sizes not in replays and len(replays) < N_REPLAYS:
-        replays[sizes] = Replay()
-        if len(replays) > 1:
-            return steps(*inputs)
-    return replays[sizes](module, steps, inputs) if sizes in replays else steps(*inputs)
+    if torch.cuda.is_current_stream_capturing():
+        return steps(*inputs)
+    with _replaying:
+        kept = kept_by(module)
+        kept.replay = replays = kept.replay or {}
+        sizes = tuple(tensor.shape for tensor in inputs)
+        if sizes not in replays and len(replays) < N_REPLAYS:
+            replays[sizes] = Replay()
+            if len(replays) > 1:
+                return steps(*inputs)
+        return replays[sizes](module, steps, inputs) if sizes in replays else steps(*inputs)
 '''
