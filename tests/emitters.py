@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kernelwright.compiler.candidate.module import own_imports
 from kernelwright.compiler.codegen.base import Emitted, Schedule
 from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.ir.ir import Call, Program, Ref
@@ -24,7 +25,7 @@ SPECIAL = (
 
 def source(program: Program, emitted: Emitted) -> str:
     """A module whose ``forward`` runs the program's own steps on its inputs."""
-    lines = [*emitted.imports, "", emitted.definitions, ""]
+    lines = [*own_imports(emitted.imports, [emitted.definitions]), "", emitted.definitions, ""]
     lines.append(f"def forward({', '.join(t.name for t in program.inputs)}):")
     lines += [f"    {s.name} = {s.tensor}.shape[{s.dim}]" for s in program.sizes]
     for step in program.steps:

@@ -89,5 +89,5 @@ def test_the_judge_puts_candidates_and_baselines_into_the_mode(tmp_path) -> None
     candidate = tmp_path / "candidate.py"
     candidate.write_text(text.partition("def get_inputs")[0].replace("Model", "ModelNew"))
     found = kw.judge(path, candidate, mode="eval", timed=False)
-    assert found.passed, found.reason
+    assert found.passed, found.why
     assert proposals(kw.load(path).in_mode("eval"))

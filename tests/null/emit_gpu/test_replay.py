@@ -6,6 +6,7 @@ import copy
 import itertools
 import operator
 import pickle
+import threading
 
 import pytest
 import torch
@@ -17,7 +18,8 @@ from kernelwright.compiler.codegen.gpu.replay import REPLAY
 
 def replay_of(module):
     """A replay that has seen the module."""
-    names = {"torch": torch, "itertools": itertools, "operator": operator}
+    given = (torch, itertools, operator, threading)
+    names = {module.__name__: module for module in given}
     exec(REPLAY, names)
     replay = names["Replay"]()
     replay.watch(module)

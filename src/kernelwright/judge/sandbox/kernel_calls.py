@@ -82,7 +82,7 @@ def prctl(option: int, argument: int, second: int = 0) -> None:
 
 def capabilities() -> int:
     """The capabilities that this process has now, a bit for each."""
-    _, found = Path("/proc/self/status").read_text().split("CapEff:")
+    _, found = Path("/proc/self/status").read_text(errors="replace").split("CapEff:")
     return int(found.split()[0], 16)
 
 
