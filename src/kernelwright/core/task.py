@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -72,19 +73,10 @@ class Task:
         Raises:
             UsageError: no such precision, or the text allows another.
         """
-        if asked in ("", self.precision):
-            return self
-        if asked not in PRECISIONS or self.precision:
-            raise UsageError(
-                f'{self.name} cannot be judged in "{asked}"',
-                seen=f"its text says PRECISION = {self.precision!r}" if self.precision else asked,
-                do="leave it out" if self.precision else nearest(asked, PRECISIONS),
-            )
         what = "the forward may round to it; inputs and results stay"
         if asked == FULL_PRECISION:
             what = "products and convolutions may not round to TF32"
-        line = f'PRECISION = "{asked}"  # {what}'
-        return replace(self, source=f"{self.source.rstrip()}\n\n\n{line}\n")
+        return self._asking("PRECISION", asked, self.precision, PRECISIONS, what)
 
     @cached_property
     def mode(self) -> str:
@@ -100,15 +92,20 @@ class Task:
         Raises:
             UsageError: no such mode, or the text asks for another.
         """
-        if asked in ("", self.mode):
+        what = "what the module is put into after its construction"
+        return self._asking("MODE", asked, self.mode, MODES, what)
+
+    def _asking(self, name: str, asked: str, own: str, known: Sequence[str], what: str) -> Task:
+        """The task whose text asks for this too, under the global name ``name``."""
+        if asked in ("", own):
             return self
-        if asked not in MODES or self.mode:
+        if asked not in known or own:
             raise UsageError(
-                f'{self.name} cannot be judged in "{asked}" mode',
-                seen=f"its text says MODE = {self.mode!r}" if self.mode else asked,
-                do="leave it out" if self.mode else nearest(asked, MODES),
+                f'{self.name} cannot be judged in "{asked}"',
+                seen=f"its text says {name} = {own!r}" if own else asked,
+                do="leave it out" if own else nearest(asked, known),
             )
-        line = f'MODE = "{asked}"  # what the module is put into after its construction'
+        line = f'{name} = "{asked}"  # {what}'
         return replace(self, source=f"{self.source.rstrip()}\n\n\n{line}\n")
 
 
