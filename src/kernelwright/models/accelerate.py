@@ -7,9 +7,10 @@ outputs are still right and the whole model is faster with it than without, by a
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,8 @@ class Accelerated:
     """By the module's path: the kernels' files, by the inputs that they serve."""
     times_ns: dict[str, list[int]] = field(default_factory=dict)
     """The whole model's times in rounds: the library's forms, 'kernels' and 'kernels, compile'."""
+    failed_forms: dict[str, str] = field(default_factory=dict)
+    """Forms that torch.compile could not make of this model, and the reasons."""
     deviation: Deviation | None = None
     interrupted: bool = False
 
@@ -91,8 +94,9 @@ class Accelerated:
 
     @property
     def speedup(self) -> Ratio | None:
-        """End to end: the fastest library form's time over the fastest form's with kernels."""
-        return self.over_library(self.form) if self.library and self.form else None
+        """End to end: the fastest library form's time over the fastest form's with kernels; None
+        if no kernel was kept."""
+        return self.over_library(self.form) if self.kernels and self.times_ns else None
 
     def over_library(self, form: str) -> Ratio:
         """How many times as fast a form is as the fastest one of the library."""
@@ -240,7 +244,7 @@ class _Acceleration:
             result = api.optimize(
                 task,
                 on_progress=self.on_progress,
-                **{**_fields(self.settings), "budget_s": budget_s},
+                **asdict(replace(self.settings, budget_s=budget_s)),
             )
         except KernelwrightError as error:
             return Step(group, "failed", error.what)
@@ -335,13 +339,11 @@ class _Acceleration:
         compiled = torch.compile(model, **arguments)
         try:
             self.given.run(compiled)
-        except Exception:  # the library's compiler may raise anything for a user's model
+        except Exception as error:  # the library's compiler may raise anything for a user's model
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            self.found.failed_forms[name] = said[:200]
             return {}
         return {name: lambda: self.given.run(compiled)}
-
-
-def _fields(settings: Settings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
 
 
 def _why_no_win(result: Result) -> str:
@@ -352,4 +354,4 @@ def _why_no_win(result: Result) -> str:
 
 def _fastest(names: Sequence[str], times_ns: Mapping[str, Sequence[int]]) -> str:
     """The name with the smallest median; empty if there is none."""
-    return min(names, key=lambda name: sorted(times_ns[name])[len(times_ns[name]) // 2], default="")
+    return min(names, key=lambda name: statistics.median(times_ns[name]), default="")

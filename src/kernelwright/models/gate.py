@@ -37,6 +37,9 @@ class Deviation:
     regret: float | None = None
     """The largest argmax regret of logits, in nat; None where no output is logits."""
     why_refused: str = ""
+    is_exact: bool = True
+    """Whether the exact outputs are those in float64. Otherwise the model does not run in float64,
+    and the library's own outputs stand for them."""
 
 
 class Gate:
@@ -54,7 +57,8 @@ class Gate:
         found = tensors_of(outputs)
         assert self.exact is not None
         if [t.shape for t in found] != [t.shape for t in self.library]:
-            return Deviation(0.0, 0.0, 0.0, why_refused="the outputs have other shapes")
+            why = "the outputs have other shapes"
+            return Deviation(0.0, 0.0, 0.0, why_refused=why, is_exact=self.is_exact)
         kernels = library = allowed = 0.0
         regret, why = None, ""
         for mine, theirs, exact in zip(found, self.library, self.exact, strict=True):
@@ -72,7 +76,7 @@ class Gate:
                 regrets, noise = _regrets(mine, exact), _regrets(theirs, exact)
                 regret = max(regret or 0.0, regrets.max().item())
                 why = why or _regret_refused(regrets, noise)
-        return Deviation(kernels, library, allowed, regret, why)
+        return Deviation(kernels, library, allowed, regret, why, self.is_exact)
 
 
 def tensors_of(outputs: Any) -> list[torch.Tensor]:

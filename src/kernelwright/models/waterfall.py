@@ -46,6 +46,8 @@ def form_table(accelerated: Accelerated) -> Table:
         usual = statistics.median(samples)
         over = ratio_text(accelerated.over_library(name)) if name != fastest else ""
         table.add_row(name, duration_text(usual), over)
+    for name, why in accelerated.failed_forms.items():
+        table.add_row(name, "", f"not measured: {why}")
     return table
 
 
@@ -59,6 +61,8 @@ def headline(accelerated: Accelerated) -> str:
     if accelerated.deviation is not None:
         mine, theirs = accelerated.deviation.kernels, accelerated.deviation.library
         off = f"\noff by {mine:.2g} of the outputs' largest number, the library by {theirs:.2g}"
+        if not accelerated.deviation.is_exact:
+            off += "; the model does not run in float64, so the library is what it is compared with"
     return (
         f"{name}: {ratio_text(accelerated.speedup)} times as fast as the fastest form of the "
         f"library ({accelerated.library}), end to end{how}{off}"
@@ -74,6 +78,8 @@ def facts_of(accelerated: Accelerated) -> dict[str, Any]:
         "library": accelerated.library or None,
         "form": accelerated.form or None,
         "times_ns": {name: statistics.median(each) for name, each in accelerated.times_ns.items()},
+        "failed_forms": accelerated.failed_forms,
+        "is_exact": accelerated.deviation.is_exact if accelerated.deviation else None,
         "steps": [_step_facts(step) for step in accelerated.steps],
         "interrupted": accelerated.interrupted,
     }

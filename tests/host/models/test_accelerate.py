@@ -77,6 +77,12 @@ def test_a_saved_model_is_loaded_into_another(kernels, tmp_path) -> None:
         kw.load_accelerated(Net(), folder)
 
 
+def test_a_form_that_the_library_cannot_make_is_named(kernels) -> None:
+    found = Accelerated(kernels.model, failed_forms={"compile": "Unsupported: a lock"})
+    (cells,) = zip(*(column.cells for column in waterfall.form_table(found).columns), strict=True)
+    assert "compile" in cells and any("Unsupported: a lock" in cell for cell in cells)
+
+
 def test_nothing_is_written_where_it_does_not_belong(kernels, tmp_path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(TaskError, match="holds something else"):
@@ -98,6 +104,6 @@ def test_a_search_leaves_the_model_right_whatever_it_finds(tmp_path, monkeypatch
     with torch.no_grad():
         torch.testing.assert_close(net(x)["logits"], expected, rtol=1e-4, atol=1e-4)
     served = any("forward" in vars(module) for module in net.modules())
-    assert served == bool(found.kernels) == bool(found.speedup and found.kernels)
+    assert served == bool(found.kernels) == (found.speedup is not None)
     page = waterfall.write_page(found, tmp_path / "page.html")
     assert "Layer" in page.read_text() and waterfall.facts_of(found)["steps"]
