@@ -306,7 +306,7 @@ class Archive:
         return sorted(found.values(), key=lambda step: (order.index(step.stage), step.number))
 
     def trials(self, task: str, *, environment: str, version: int) -> list[Trial]:
-        """What tuners of this version measured on a task in an environment, oldest first."""
+        """The trials of a task in an environment by this version of the tuner, oldest first."""
         trial = tables.trial
         wanted = (trial.c.task == task) & (trial.c.environment == environment)
         query = sa.select(trial).where(wanted & (trial.c.tuner_version == version))

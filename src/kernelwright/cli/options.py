@@ -16,7 +16,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import LEVELS, SUITES
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""What adds options to a command's function."""
+"""A decorator that adds options to a command's function."""
 
 
 def _options(*options: Decorator) -> Decorator:

@@ -117,6 +117,18 @@ def test_sums_of_a_simdgroup_take_the_lanes_that_are_there() -> None:
     assert [float(y[0]), float(y[32])] == pytest.approx(wanted, abs=1e-5)
 
 
+def test_sums_of_a_quadgroup_take_its_four_lanes_as_far_as_they_are_there() -> None:
+    library = compile_shader(
+        HEAD + "kernel void f(device const float* x, device float* y,\n"
+        "  uint i [[thread_position_in_grid]]) { y[i] = quad_sum(x[i]) + 100 * quad_max(x[i]); }\n"
+    )
+    x, y = torch.arange(38, dtype=torch.float32), torch.empty(38)
+    library.f(x, y, threads=38, group_size=38)
+    for begin in range(0, 38, 4):
+        quad = x[begin : begin + 4]
+        assert y[begin : begin + 4].tolist() == [float(quad.sum() + 100 * quad.max())] * len(quad)
+
+
 def test_matrices_of_a_simdgroup_multiply() -> None:
     library = compile_shader(
         HEAD + "kernel void f(device const half* a, device const half* b, device float* c,\n"

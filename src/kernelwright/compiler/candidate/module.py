@@ -76,7 +76,7 @@ class Face:
     arguments: tuple[str, ...] = ()
     """Conditions on arguments that are no tensors, and on the containers that hold tensors."""
     imports: tuple[str, ...] = ()
-    """Those of the classes of forward's result."""
+    """The import lines of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
     is_refused_elsewhere: bool = False

@@ -75,7 +75,7 @@ def open_parts(
 
 @dataclass(frozen=True)
 class _Around:
-    """What all parts of one file have in common."""
+    """The facts that all parts of one file have in common."""
 
     text: Spliced
     home: str

@@ -69,7 +69,7 @@ class Captured:
     mutations: tuple[tuple[str, str], ...]
     """(node, path): buffers that the forward updates."""
     outputs: Any
-    """What forward returns, as ``structures.described``, with graph nodes inside."""
+    """The result of forward, as ``structures.described``, with graph nodes inside."""
     assumptions: tuple[str, ...] = ()
     """Nodes of masks that a rule found to be causal. The program must check at run time that they
     still are; they are computed from attributes alone."""
@@ -195,7 +195,7 @@ _FAILURES = (
      "captured"),
     (r"ScriptModule", "it is compiled by torch.jit; give the module that it was made from"),
 )  # fmt: skip
-"""What torch.export says of what it cannot trace, and what that means and would help."""
+"""Patterns of torch.export's errors, each with its meaning and a way out for the user."""
 
 
 def in_short(error: Exception) -> str:

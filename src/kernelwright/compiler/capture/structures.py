@@ -13,7 +13,7 @@ CLASS = "$class"
 """The key under which a dictionary that stands for an object has its class, 'package.module:Name';
 the other keys are the object's parts. A dtype and its like are objects without parts."""
 _CONSTANTS = (torch.dtype, torch.layout, torch.memory_format)
-"""What torch.export takes for no argument, and a name says."""
+"""Values that torch.export takes as no argument, and whose name says all."""
 
 
 def described(value: Any) -> Any:

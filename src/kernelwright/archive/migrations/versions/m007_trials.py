@@ -1,4 +1,4 @@
-"""What the tuner measured: one row for each candidate that it tried."""
+"""The tuner's trials: one row for each candidate that it tried."""
 
 from __future__ import annotations
 

@@ -215,7 +215,8 @@ _ORDER = (
 
 
 class Language:
-    """What CUDA C++ and the languages like it write differently; this one is CUDA's."""
+    """The words and forms of CUDA C++. Languages like it override those that they write
+    differently."""
 
     types: Mapping[str, str] = TYPES
     """dtype → type."""

@@ -79,7 +79,7 @@ _replaying = threading.Lock()  # a graph has one set of inputs, and captures exc
 
 
 def replayed(module, steps, inputs):
-    """What ``steps(*inputs)`` gives, by the module's own graph for these sizes.
+    """Return ``steps(*inputs)``, run as the module's own graph for these sizes.
 
     Other sizes than the first call's have one from their second call on: a batch that never comes
     again is not worth a capture. In a capture of the caller's own the steps are part of it.

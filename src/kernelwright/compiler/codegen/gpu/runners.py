@@ -12,7 +12,7 @@ from kernelwright.compiler.ir.ir import Call, Program
 
 SEARCH = '''\
 def searched(module, steps, inputs):
-    """What ``steps(*inputs)`` gives; at a shape's first call the library tries its algorithms."""
+    """Return ``steps(*inputs)``; at a shape's first call the library tries its algorithms."""
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = True
     try:

@@ -110,12 +110,16 @@ inline void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_s
 
 // ---- reductions and scans over the lanes that are at the call
 
-#define MSL_REDUCTION(name, ...)                                                        \
+// A reduction over the active ones of ``n`` lanes from the lane ``first`` on, which may use the
+// own lane's number ``own``.
+#define MSL_REDUCTION_OVER(name, first, n, ...)                                         \
   template <typename T> SIMT_COLLECTIVE T name(T value) {                               \
-    return simt::exchange(value, SIMT_SITE, [](const simt::Snapshot& all) {             \
+    [[maybe_unused]] const int own = simt::simt_lane();                                 \
+    const int begin = (first);                                                          \
+    return simt::exchange(value, SIMT_SITE, [begin](const simt::Snapshot& all) {        \
       T a{};                                                                            \
       bool is_first = true;                                                             \
-      for (int lane = 0; lane < 32; ++lane) {                                           \
+      for (int lane = begin; lane < begin + (n); ++lane) {                              \
         if (!simt::is_active(all, lane)) continue;                                      \
         const T b = simt::word_of<T>(all, lane);                                        \
         a = is_first ? b : static_cast<T>(__VA_ARGS__);                                 \
@@ -124,6 +128,7 @@ inline void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_s
       return a;                                                                         \
     });                                                                                 \
   }
+#define MSL_REDUCTION(name, ...) MSL_REDUCTION_OVER(name, 0, 32, __VA_ARGS__)
 MSL_REDUCTION(simd_sum, a + b)
 MSL_REDUCTION(simd_product, a * b)
 MSL_REDUCTION(simd_min, min(a, b))
@@ -223,21 +228,7 @@ template <typename T> SIMT_COLLECTIVE T simd_broadcast_first(T value) {
   });
 }
 
-#define MSL_QUAD(name, ...)                                                             \
-  template <typename T> SIMT_COLLECTIVE T name(T value) {                               \
-    const int first = simt::simt_lane() & ~3;                                           \
-    return simt::exchange(value, SIMT_SITE, [first](const simt::Snapshot& all) {        \
-      T a{};                                                                            \
-      bool is_first = true;                                                             \
-      for (int lane = first; lane < first + 4; ++lane) {                                \
-        if (!simt::is_active(all, lane)) continue;                                      \
-        const T b = simt::word_of<T>(all, lane);                                        \
-        a = is_first ? b : static_cast<T>(__VA_ARGS__);                                 \
-        is_first = false;                                                               \
-      }                                                                                 \
-      return a;                                                                         \
-    });                                                                                 \
-  }
+#define MSL_QUAD(name, ...) MSL_REDUCTION_OVER(name, own & ~3, 4, __VA_ARGS__)
 MSL_QUAD(quad_sum, a + b)
 MSL_QUAD(quad_product, a * b)
 MSL_QUAD(quad_min, min(a, b))
@@ -379,6 +370,7 @@ SIMT_COLLECTIVE void simdgroup_multiply(simdgroup_matrix<D>& d, const simdgroup_
 }  // namespace metal
 
 #undef MSL_REDUCTION
+#undef MSL_REDUCTION_OVER
 #undef MSL_SCAN
 #undef MSL_SHUFFLE
 #undef MSL_QUAD
