@@ -10,6 +10,7 @@ Source:
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -129,7 +130,11 @@ def _require_trainable(captured: Captured) -> None:
 def _trained(captured: Captured, module: nn.Module, places: Collection[int]) -> tuple[str, ...]:
     """The placeholders that get gradients, in the graph's order."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    given = list(captured.arguments.values())
+    kinds = inspect.signature(module.forward).parameters
+    given: list[Any] = []
+    for name, value in captured.arguments.items():
+        is_several = kinds[name].kind is inspect.Parameter.VAR_POSITIONAL
+        given += value if is_several else [value]
     wanted = {given[place].name for place in places if isinstance(given[place], Ref)}
     for name, path in captured.attributes.items():
         if path in parameters and parameters[path].requires_grad:
