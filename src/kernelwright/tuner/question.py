@@ -46,8 +46,6 @@ class Question:
 def why_untunable(judge: Judge) -> str:
     """Return why the judge's task cannot be tried in a process that many candidates share; empty
     if it can."""
-    if judge.task.step_of:
-        return "a training step computes gradients"
     profile = judge.oracle.profile
     if profile.results.entries or any(profile.results.changed):
         return "the reference writes to its arguments"
