@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.archive.conclusion import Conclusion, conclusion
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import KernelwrightError, TaskError
@@ -46,8 +47,8 @@ OnProgress = Callable[[Progress], None]
 class Result:
     """The outcome of a search.
 
-    ``best`` is None if nothing beat the strongest library setting; the file at ``source_path`` then
-    contains that setting.
+    ``best`` is None if nothing beat the strongest library setting, or if that is undecided; the
+    file at ``source_path`` then contains that setting.
     """
 
     task: Task
@@ -56,6 +57,7 @@ class Result:
     """The final verdict on ``best``: the confirming one, measured after the search, or the one from
     its batch if no other candidate was as promising."""
     evaluated: History
+    """All verdicts in order; the last one on a candidate counts."""
     strongest: str
     """The name of the strongest library setting; empty if none was timed."""
     source_path: Path | None
@@ -79,7 +81,7 @@ class Result:
         if self.error is not None:
             said = self.error.what
         elif self.evaluation is None:
-            said = f"nothing beats {self.strongest or 'the library'}"
+            said = self.conclusion.sentence(self.strongest)
             if self.reasons and not self.evaluated:
                 said += f": {'; '.join(self.reasons)}"
         else:
@@ -97,9 +99,15 @@ class Result:
         return str(self.best.schedule.get("mode", "")) if self.best else ""
 
     @property
+    def conclusion(self) -> Conclusion:
+        """What the verdicts come to."""
+        return conclusion(self.evaluated)
+
+    @property
     def counts(self) -> dict[str, int]:
-        """The number of judged candidates by status."""
-        return dict(Counter(evaluation.status.value for _, evaluation in self.evaluated))
+        """The number of judged candidates by the status of the last verdict on each."""
+        last = {proposal.candidate.digest: found.status.value for proposal, found in self.evaluated}
+        return dict(Counter(last.values()))
 
 
 def require_source(out: Path | str, name: str) -> None:
