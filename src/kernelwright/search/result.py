@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.archive.conclusion import Conclusion, conclusion
@@ -29,14 +29,15 @@ class Progress:
     best: Ratio | None
     """The best speedup so far against the strongest library setting."""
     n_done: int
-    seconds_left: float
+    """Number of candidates that the judge has judged."""
+    seconds_left: float = field(compare=False)
     tokens: int = 0
     """Tokens that models read and wrote in this run."""
     cost_usd: float = 0.0
     """Cost of this run's model calls, for the models with a stated price."""
     n_trials: int = 0
     """Number of candidates that the tuner has tried in this run."""
-    trials_per_s: float = 0.0
+    trials_per_s: float = field(default=0.0, compare=False)
     """Trials per second since the first one of this run began, builds included."""
 
 
