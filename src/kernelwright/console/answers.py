@@ -191,7 +191,8 @@ def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
     found = evaluation.numerics
     if found is not None and found.distributions:  # empty if the first inputs showed an error
         rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
-        rows.append(("inputs", ", ".join(found.distributions)))
+        rows.append(("checks", f"{len(found.distributions)} kinds of inputs and weights"))
     rows.append(("device", evaluation.environment.device))
-    rows.append(("isolated", ", ".join(evaluation.guarantees) or "no guarantee held"))
+    held = facts.guarantees_text(evaluation.guarantees)
+    rows.append(("isolated", held or "no guarantee held"))
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from kernelwright.archive import ranking
@@ -158,6 +159,25 @@ def first_looks(history: list[Pair]) -> dict[str, Ratio]:
         if evaluation.speedup is not None:
             found.setdefault(proposal.candidate.digest, []).append(evaluation.speedup)
     return {name: ratios[0] for name, ratios in found.items() if len(ratios) > 1}
+
+
+PLAIN_GUARANTEES = {
+    "processes": "no access to other processes",
+    "network": "no network",
+    "filesystem": "files read-only",
+    "user": "another user",
+    "memory": "limits on memory",
+    "calls": "system calls filtered",
+    "environment": "no environment variables",
+    "freeze": "stopped between calls",
+    "copy-free": "outputs read in place",
+}
+"""A verdict's guarantees in a few words each."""
+
+
+def guarantees_text(names: Iterable[str]) -> str:
+    """The separations that held while a candidate was judged, for a person."""
+    return ", ".join(PLAIN_GUARANTEES.get(name, name) for name in names)
 
 
 def ratio_text(ratio: Ratio | None) -> str:

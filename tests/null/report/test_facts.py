@@ -8,6 +8,7 @@ from tests.null.archive.nouns import proposal, verdict, warned
 
 from kernelwright.core.evaluation import Ratio
 from kernelwright.core.outcome import Status
+from kernelwright.judge.sandbox.isolation import MEANING
 from kernelwright.report import facts
 
 
@@ -60,6 +61,11 @@ def test_outcomes_say_why_a_candidate_is_not_the_winner():
     untimed = verdict(other, timing=None, warnings=(warned("an interpreter's time says nothing"),))
     assert "interpreter" in facts.beside_best(untimed, best)
     assert "off by" in facts.beside_best(verdict(other, Status.WRONG_VALUES), best)
+
+
+def test_every_guarantee_has_plain_words():
+    assert set(facts.PLAIN_GUARANTEES) == set(MEANING)
+    assert facts.guarantees_text(["network", "new"]) == "no network, new"
 
 
 def test_ratios_and_durations_are_short():
