@@ -58,7 +58,8 @@ def why_untunable(judge: Judge) -> str:
 def question_of(judge: Judge) -> Question | None:
     """Return the question of the judge's task; None if the reference has no answer that counts."""
     oracle, backend = judge.oracle, judge.machine.backend
-    expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
+    with oracle.computing():
+        expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
     if expected is None:
         return None
     is_cold = judge.settings.cache == "cold"
