@@ -104,7 +104,9 @@ MODULES = {
         "torch.randn(6, 10), torch.randn(6, 10)",
         "",
     ),
-    "several": (plain("(x.exp(), x.argmax(-1), [(x * x).sum(-1)])"), "torch.randn(6, 10)", ""),
+    "several": (
+        plain("(x.exp(), x.argmax(-1), [(x * x).sum(-1)], x.argmin(-1))"), "torch.randn(6, 10)", ""
+    ),
 }  # fmt: skip
 
 
@@ -221,6 +223,15 @@ def test_a_saved_value_that_was_changed_is_an_error(normed) -> None:
         built.up.weight.mul_(2)
     with pytest.raises(RuntimeError, match="modified"):
         result.sum().backward()
+
+
+def test_a_backward_under_autocast_is_no_other(normed) -> None:
+    built, _, x = normed
+    (wanted,) = torch.autograd.grad(built(x).sum(), x)
+    y = built(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (found,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(found, wanted)
 
 
 def test_gradients_of_gradients_are_refused(normed) -> None:
