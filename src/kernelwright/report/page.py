@@ -128,6 +128,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
     """The page's text. The same chapters give the same text."""
     scores, policies = beside.scores, beside.policies
     n_tasks = len(found) + len(beside.unjudged)
+    has_won = any(score.gain > 1 for score in scores)
     environment = Environment(
         loader=PackageLoader("kernelwright.report", "templates"),
         autoescape=True,
@@ -150,11 +151,11 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         chapters=found,
         overview=_overview(found, beside.unjudged) if n_tasks > 1 else None,
         levels=summaries(scores),
-        ablation=ablation(found, n_tasks=len(scores)) if scores and not policies else None,
+        ablation=ablation(found, n_tasks=len(scores)) if has_won and not policies else None,
         policies=policies,
         stages=beside.stages,
         unfinished=beside.unfinished,
-        fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
+        fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if has_won else None,
         mark=Markup(MARK),
         style=Markup(_style()),
         script=Markup(SCRIPT),
