@@ -304,8 +304,6 @@ def _ways(program: Program, emitted: Emitted, face: Face) -> tuple[str, str]:
         reason = "torch.compile does not go into what torch.compile has made"
     elif program.checks:
         reason = "it is traced, and values decide which way it goes"
-    elif emitted.derived:
-        reason = "it is traced, and operands are rearranged for the kernels"
     if not any(program.own()):
         return "True", f'"{reason}"' if reason else "False"
     return DIRECT, f'"{reason}"' if reason else TRACED
@@ -314,7 +312,7 @@ def _ways(program: Program, emitted: Emitted, face: Face) -> tuple[str, str]:
 def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     prepared = [] if face.compiled else prepared_steps(program)
     early = _kept_for(program, prepared, emitted)
-    results = [*handed_on(program, prepared), *(part.name for part in early)]
+    results = [*handed_on(program, prepared), *_names_of(early)]
     steps = [step for step in program.steps if step not in prepared]
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
@@ -367,9 +365,10 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     """The method that makes what follows from parameters alone; empty where nothing does."""
     steps = [] if face.compiled else prepared_steps(program)
     early = _kept_for(program, steps, emitted)
-    results = [*handed_on(program, steps), *(part.name for part in early)]
+    results = [*handed_on(program, steps), *_names_of(early)]
     if not results:
         return ""
+    launches = launches_of(program, emitted)
     also = {part.source for part in early}
     needed: set[str] = also.union(*map(needs, steps))
     sources = [face.paths[path] for tensor, path in program.attributes if tensor.name in needed]
@@ -377,7 +376,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     lines = [
         *_binding_lines(program, steps, face, also),
         *step_lines(program, steps, emitted, inline, face, results),
-        *(line for part in early for line in part.text.splitlines()),
+        *(launches[part.name].call() for part in early),
     ]
     return method_text(lines, sources, results, _ways(program, emitted, face)[0])
 
@@ -385,6 +384,10 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
 def _derived_for(steps: Sequence[Step], emitted: Emitted) -> list[Derived]:
     names = {step.name for step in steps if not isinstance(step, Call)}
     return [part for part in emitted.derived if names & set(part.steps)]
+
+
+def _names_of(derived: Iterable[Derived]) -> list[str]:
+    return [tensor.name for part in derived for tensor in part.tensors]
 
 
 def _kept_for(program: Program, prepared: Sequence[Step], emitted: Emitted) -> list[Derived]:
@@ -457,9 +460,9 @@ def step_lines(
                 about, _WIDTH - 10, initial_indent="# ", subsequent_indent="# "
             )
             before, after = _outside(users, number)
-            yield from (line for part in before for line in part.text.splitlines())
+            yield from (launches[part.name].call() for part in before)
             yield launches[step.name].call()
-            last[number] += [part.name for part in after]
+            last[number] += _names_of(after)
         if number + 1 < len(steps) and last[number]:
             yield f"del {', '.join(last[number])}"
 
