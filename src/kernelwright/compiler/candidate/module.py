@@ -255,7 +255,12 @@ def guard_text(
         'return found if isinstance(found, str) else ""',
     ]
     modes = [] if is_for_one_mode else [ANY_MODE]
-    methods = [method("_launches_for", signature, lines), method("why_not", signature, say)]
+    look = method("_difference", "self", [f"return {face.modules}.difference(self)"])
+    methods = [
+        method("_launches_for", signature, lines),
+        method("why_not", signature, say),
+        f"{look}\n\n    _difference._dynamo_marked_constant = True  # torch.compile asks once",
+    ]
     tells = [] if face.is_refused_elsewhere else [ON_MISS]
     return "\n\n".join([*modes, *tells, *methods])
 
