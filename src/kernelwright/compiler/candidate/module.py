@@ -14,6 +14,7 @@ from kernelwright.compiler.candidate.guard import (
     checks_text,
     form_text,
     inputs_table,
+    known_table,
     modules_table,
     weights_table,
 )
@@ -67,6 +68,8 @@ class Face:
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
     """The name of the table of inputs that the kernels were made for."""
+    known: str = "KNOWN"
+    """The name of the table of inputs that are known to be missed."""
     weights: str = "WEIGHTS"
     """The same of weights."""
     modules: str = "MODULES"
@@ -195,7 +198,7 @@ def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
     sizes = [size.name for size in program.sizes]
-    tables = [inputs_table(face.expected, inputs, sizes)]
+    tables = [inputs_table(face.expected, inputs, sizes), known_table(face.known)]
     tables.append(modules_table(face.modules, face.described))
     if looks_at_weights(program, face):
         forms = ((path, _form(tensor)) for tensor, path in program.attributes)
@@ -235,6 +238,9 @@ def guard_text(
         *_condition_lines(face.arguments),
         *face.unpacked.splitlines(),
         *([] if gradients else refuses),
+        *_known_lines(face, tensors),
+        f'if torch.is_autocast_enabled("{face.device_kind}"):',
+        "    return AUTOCAST",
         *_condition_lines(face.conditions),
         *(f"{s.name} = _size({s.tensor}, {s.dim})" for s in free.sizes),
         f"_expected = {face.expected}{_called(free.sizes)}",
@@ -243,7 +249,7 @@ def guard_text(
         "    return kernels",
         *_size_lines(free),
         "return (",
-        f"    _unfit({', '.join(['_expected', *tensors])})",
+        f"    _unfit({', '.join(['_expected', face.known, *tensors])})",
         *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
         f"    or {face.modules}.why_changed(self)",
         "    or kernels",
@@ -263,6 +269,19 @@ def guard_text(
     ]
     tells = [] if face.is_refused_elsewhere else [ON_MISS]
     return "\n\n".join([*modes, *tells, *methods])
+
+
+def _known_lines(face: Face, tensors: Sequence[str]) -> list[str]:
+    """The lines that find inputs which were missed before: a miss has to be cheap."""
+    if not tensors:
+        return []
+    forms = ", ".join(f"{name}.shape, {name}.stride(), {name}.dtype" for name in tensors)
+    kinds = " is ".join(f"type({name})" for name in tensors)
+    return [
+        f"if {kinds} is torch.Tensor and not torch.compiler.is_dynamo_compiling():",
+        f"    if _known := {face.known}.get(({forms})):",
+        "        return _known",
+    ]
 
 
 def _condition_lines(conditions: Sequence[str]) -> Iterator[str]:

@@ -57,10 +57,11 @@ def missed(module, reason):
     on_miss = getattr(module, "on_miss", "warn")
     if torch.compiler.is_dynamo_compiling():
         return missed_at_trace(reason, on_miss)
-    counts = kept_by(module).misses
-    if reason not in counts or on_miss == "raise":
+    counts = (module.__dict__.get("_kept") or kept_by(module)).misses
+    n_calls = counts.get(reason, 0)
+    if not n_calls or on_miss == "raise":
         tell_of_miss(reason, on_miss)
-    counts[reason] = counts.get(reason, 0) + 1
+    counts[reason] = n_calls + 1
     return None
 
 
