@@ -103,6 +103,8 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     lines = [_headline(result), f"{where}: {result.source_path}"]
     if result.report_path is not None:
         lines.append(f"report: {result.report_path}")
+    if result.said_of_sizes:
+        lines.append(result.said_of_sizes)
     if result.mode and is_alone and result.other is None:
         missing = "train" if result.mode == "eval" else "eval"
         lines.append(

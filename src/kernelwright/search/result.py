@@ -14,6 +14,7 @@ from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.places import require_folder, written_whole
 from kernelwright.core.task import Task
+from kernelwright.proposers.emitted import FREE_SIZES, WHY_FIXED
 
 History = list[tuple[Proposal, Evaluation]]
 
@@ -95,6 +96,18 @@ class Result:
         """The only mode that the kernels of ``best`` serve, 'eval' or 'train'; empty if they serve
         both, or if nothing is known of it."""
         return str(self.best.schedule.get("mode", "")) if self.best else ""
+
+    @property
+    def said_of_sizes(self) -> str:
+        """What sizes of inputs the kernels of ``best`` take, in a sentence; empty where nothing is
+        known of it."""
+        schedule = self.best.schedule if self.best else {}
+        if FREE_SIZES not in schedule:
+            return ""
+        if free := schedule[FREE_SIZES]:
+            return f"its kernels take any {' and '.join(free)}"
+        why = schedule.get(WHY_FIXED)
+        return f"its kernels are for these sizes alone{f': {why}' if why else ''}"
 
     @property
     def counts(self) -> dict[str, int]:
