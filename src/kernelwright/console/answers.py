@@ -87,7 +87,16 @@ def _result_facts(result: Result) -> dict[str, Any]:
         "archive": without_password(result.archive_url),
         "interrupted": result.interrupted,
         "mode": result.mode or None,
+        "shapes": _shapes_of(result),
+        "geometric_mean": result.mean_speedup,
     }
+
+
+def _shapes_of(result: Result) -> list[dict[str, Any]]:
+    return [
+        facts.shape_facts(at.name, at.evaluation, is_holdout=at.is_holdout)
+        for at in result.by_shape
+    ]
 
 
 def one_result(result: Result, *, is_alone: bool = True) -> Answer:
@@ -114,7 +123,10 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     if result.interrupted:
         lines.append("stopped early; the same command resumes from here")
     code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
-    shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair), "\n".join(lines)]
+    shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair)]
+    if result.by_shape:
+        shown.append(table.shape_table(_shapes_of(result)))
+    shown.append("\n".join(lines))
     if result.other is None:
         return Answer(_result_facts(result), code, shown)
     second = one_result(result.other, is_alone=False)
@@ -133,6 +145,13 @@ def _headline(result: Result) -> str:
         return (
             f"{result.task.name}: nothing beats the strongest library setting "
             f"({result.strongest}); here it is as a file"
+        )
+    if result.mean_speedup is not None:
+        n_listed = sum(not at.is_holdout for at in result.by_shape)
+        return (
+            f"{result.task.name}: {result.mean_speedup:.2f} times as fast as the strongest library "
+            f"setting of each shape (geometric mean of {n_listed} shapes), on "
+            f"{result.evaluation.environment.device}"
         )
     return (
         f"{result.task.name}: {facts.ratio_text(result.evaluation.speedup)} times as fast as the "

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.loaders.reference import CHECK_SEED, MISFIT, open_reference, task_code
+from kernelwright.loaders.reference import (
+    CHECK_SEED,
+    FURTHER,
+    MISFIT,
+    open_reference,
+    task_code,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -76,6 +82,10 @@ _OTHER_INPUTS = """\
 
 def get_other_inputs():
     return []  # cotangents would have other shapes
+
+
+def get_holdout_inputs():
+    return []
 """
 
 
@@ -104,7 +114,7 @@ def training_step(task: Task) -> Task:
     )
     step = step_text(REFERENCE, task.entry, len(inputs), places)
     parts = [f'STEP_OF = "{task.entry}"', step, _INPUTS.format(cotangents=lines)]
-    if "get_other_inputs" in reference.namespace:
+    if not reference.namespace.keys().isdisjoint(FURTHER):
         parts.append(_OTHER_INPUTS.strip("\n"))
     head = task.source.rstrip()
     if not _imports_torch(head):

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,19 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
+from kernelwright.loaders.shapes import at_shapes_of
 from kernelwright.proposers.emitted import MARK
 from kernelwright.report.facts import ordered
 from kernelwright.report.spending import Spending, spending
+
+
+@dataclass(frozen=True)
+class AtShape:
+    """The verdicts on one of the further shapes that a task lists, on the chapter's device."""
+
+    name: str
+    history: list[Pair]
+    is_holdout: bool
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,8 @@ class Chapter:
     """What models were asked for the task, on whatever device."""
     gpu: str = ""
     """The GPU's name, where there is one."""
+    shapes: Sequence[AtShape] = ()
+    """The further shapes that the task lists, as far as they were searched."""
 
     @property
     def where(self) -> str:
@@ -50,7 +62,33 @@ class Chapter:
 
     @cached_property
     def best(self) -> Pair | None:
-        return ranking.best(self.history)
+        """The winner; of a task that lists shapes, the winner over all of them."""
+        return self.over_shapes[0] if self.over_shapes else ranking.best(self.history)
+
+    @cached_property
+    def over_shapes(self) -> list[Pair]:
+        """The winner over all listed shapes with its verdict on each; empty where there is none."""
+        listed = [shape.history for shape in self.shapes if not shape.is_holdout]
+        return ranking.best_over_shapes([self.history, *listed]) if listed else []
+
+    @property
+    def mean_speedup(self) -> float | None:
+        """The geometric mean of that winner's speedups; None where there is none."""
+        return ranking.mean_speedup([found for _, found in self.over_shapes])
+
+    @property
+    def by_shape(self) -> list[tuple[str, bool, Evaluation]]:
+        """The winner's verdict on each shape, with the shape's name and whether it is held out;
+        empty where there is no such winner."""
+        if not self.over_shapes:
+            return []
+        (winner, found), *_ = self.over_shapes
+        rows = [("the main shape", False, found)]
+        for shape in self.shapes:
+            verdicts = {p.candidate.digest: e for p, e in ranking.latest(shape.history)}
+            if seen := verdicts.get(winner.candidate.digest):
+                rows.append((shape.name, shape.is_holdout, seen))
+        return rows
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -72,7 +110,10 @@ class Chapter:
 
     @property
     def gain(self) -> float:
-        """The best's speedup; 1 where the library stays best, because that is handed back."""
+        """The best's speedup, over all shapes of the task; 1 where the library stays best, because
+        that is handed back."""
+        if self.mean_speedup is not None:
+            return self.mean_speedup
         if self.best is None or self.best[1].speedup is None:
             return 1.0
         return self.best[1].speedup.median
@@ -112,7 +153,8 @@ def chapters(
 ) -> list[Chapter]:  # fmt: skip
     """Every task (or the one with this digest) on every device that it was judged on, with the
     verdicts of wanted environments."""
-    tasks = archive.tasks() if task is None else [archive.task(task)]
+    known = archive.tasks()
+    tasks = known if task is None else [archive.task(task)]
     found = []
     for each in tasks:
         whole = [p for p in archive.history(each.digest) if is_wanted(p[1].environment)]
@@ -123,10 +165,24 @@ def chapters(
                 p for p in whole if (p[1].environment.device, p[1].environment.gpu) == (device, gpu)
             ]
             history = ranking.newest(here)
-            best = ranking.best(history)
-            lineage = archive.lineage(best[1].candidate) if best else []
             n_older = len(here) - len(history)
-            found.append(Chapter(each, device, history, lineage, n_older, calls, gpu))
+            shapes = _shapes(archive, each, known, (device, gpu))
+            chapter = Chapter(each, device, history, [], n_older, calls, gpu, shapes)
+            best = chapter.best
+            lineage = archive.lineage(best[1].candidate) if best else []
+            found.append(replace(chapter, lineage=lineage))
+    return found
+
+
+def _shapes(
+    archive: Archive, task: Task, known: Sequence[Task], place: tuple[str, str]
+) -> list[AtShape]:
+    found = []
+    for at, is_holdout in at_shapes_of(task, known):
+        whole = archive.history(at.digest)
+        here = [p for p in whole if (p[1].environment.device, p[1].environment.gpu) == place]
+        name = at.name.removeprefix(f"{task.name}-")
+        found.append(AtShape(name, ranking.newest(here), is_holdout))
     return found
 
 

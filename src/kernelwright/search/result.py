@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.archive import ranking
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import KernelwrightError, TaskError
@@ -44,6 +45,17 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
+class AtShape:
+    """The verdict on a search's winner on one of the shapes that the task lists."""
+
+    name: str
+    """Such as '64x1024'."""
+    evaluation: Evaluation
+    is_holdout: bool
+    """Whether nobody has tuned for this shape."""
+
+
+@dataclass(frozen=True)
 class Result:
     """The outcome of a search.
 
@@ -74,6 +86,17 @@ class Result:
     has it."""
     other: Result | None = None
     """The result of the same module in training mode, where both modes were searched."""
+
+    by_shape: tuple[AtShape, ...] = ()
+    """The winner on every shape that the task lists, the main one first and those held out last;
+    empty for a task of one shape."""
+
+    @property
+    def mean_speedup(self) -> float | None:
+        """The geometric mean of the speedups over the strongest library setting on each listed
+        shape, without those held out; None for a task of one shape."""
+        listed = [at.evaluation for at in self.by_shape if not at.is_holdout]
+        return ranking.mean_speedup(listed) if listed else None
 
     def __repr__(self) -> str:
         """Summarise the result in one line."""

@@ -167,7 +167,8 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" {uses} outside autocast.{_said_of_sizes(program, face)} Every other use {elsewhere}."
+    sizes = _said_of_sizes(program, face)
+    about += f" {uses} outside autocast.{sizes} Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]

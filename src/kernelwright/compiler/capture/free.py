@@ -89,6 +89,20 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
                 continue
 
 
+def why_fixed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> str:
+    """Return why no leading size of a module's inputs can be free, in a few words."""
+    dimensions = leading_dimensions(inputs, TRIED[1])
+    if not dimensions:
+        return "no input has a first dimension that counts rows, without gaps in memory"
+    try:
+        _freed(module, inputs, captured, dimensions)
+    except CannotCapture as error:
+        return str(error)
+    except Follows:
+        pass
+    return "the result hangs on the number of rows in another way than row by row"
+
+
 def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[FreeDimension, ...]:
     """The given dimensions of the first input that has them, and of inputs that share its size."""
     found: list[FreeDimension] = []

@@ -75,9 +75,9 @@ COMPILE_S = 15.0
 """Smallest budget in seconds for candidates that torch.compile tunes, which takes 10 to 50 s for
 one candidate on an H200."""
 FREEING_S, FREEING_SHARE = 0.01, 0.5
-"""Seconds for each node of a graph that freeing its sizes takes, and the largest share of the budget
-for it. On a Zen 5 core a graph of 5 nodes took 0.25 s, one of 190 nodes 2 s. An estimate from the
-graph gives the same candidates on a busy machine as on an idle one."""
+"""Seconds that freeing the sizes of a graph takes for each of its nodes, and the largest share of
+the budget for it. On a Zen 5 core a graph of 5 nodes took 0.25 s, one of 190 nodes 2 s. An estimate
+from the graph gives the same candidates on a busy machine as on an idle one."""
 SHORT_OF_TIME = "freeing those of {n_nodes} operators takes longer than the budget allowed"
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
