@@ -80,7 +80,7 @@ def test_sizes_choose_among_kernels_that_all_use_the_current_weights(file: Modul
     fast.load_state_dict(module.state_dict())
     copies = [fast, copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))]
     used: list[str] = []
-    launches = [file.KernelLaunches, *(getattr(file, f"KernelLaunches_of_size_{n}") for n in (1, 2))]
+    launches = [getattr(file, f"KernelLaunches{of}") for of in ("", "_of_size_1", "_of_size_2")]
     for each in launches:
         for name, function in list(vars(each).items()):
             if isinstance(function, staticmethod):
