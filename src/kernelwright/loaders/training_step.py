@@ -20,6 +20,7 @@ from kernelwright.loaders.reference import (
     CHECK_SEED,
     FURTHER,
     MISFIT,
+    Reference,
     open_reference,
     task_code,
 )
@@ -136,6 +137,20 @@ def as_judged(candidate: Candidate, task: Task) -> Candidate:
         text = f"{text}\n\n\n{step_text(CANDIDATE, ENTRY, step.n_inputs, step.places)}"
         text = text if _imports_torch(text) else f"import torch\n{text}"
     return replace(candidate, source=text, entry=CANDIDATE)
+
+
+def module_of(module: torch.nn.Module) -> torch.nn.Module:
+    """Return the module that a training step trains; any other is returned as it is."""
+    found: torch.nn.Module = vars(module).get("_module", module)
+    return found
+
+
+def inputs_of_module(reference: Reference, seed: int) -> list[Any]:
+    """Return inputs of the task's module on the CPU: those of a training step without the
+    cotangents."""
+    inputs = reference.inputs(seed, "cpu")
+    step = reference.namespace.get(REFERENCE)
+    return inputs[: step.n_inputs] if reference.task.step_of else inputs
 
 
 def _imports_torch(text: str) -> bool:

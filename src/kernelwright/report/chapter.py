@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from kernelwright.archive import Archive, ranking
+from kernelwright.archive.conclusion import Conclusion, conclusion_over_shapes
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
@@ -61,32 +62,27 @@ class Chapter:
         return f"t{self.task.digest.removeprefix('b2:')[:12]}-{where}"
 
     @cached_property
-    def best(self) -> Pair | None:
-        """The winner; of a task that lists shapes, the winner over all of them."""
-        return self.over_shapes[0] if self.over_shapes else ranking.best(self.history)
-
-    @cached_property
-    def over_shapes(self) -> list[Pair]:
-        """The winner over all listed shapes with its verdict on each; empty where there is none."""
+    def conclusion(self) -> Conclusion:
+        """What the verdicts come to."""
         listed = [shape.history for shape in self.shapes if not shape.is_holdout]
-        return ranking.best_over_shapes([self.history, *listed]) if listed else []
+        return conclusion_over_shapes([self.history, *listed])
 
     @property
-    def mean_speedup(self) -> float | None:
-        """The geometric mean of that winner's speedups; None where there is none."""
-        return ranking.mean_speedup([found for _, found in self.over_shapes])
+    def best(self) -> Pair | None:
+        """The winner, of a task that lists shapes over all of them; None if nothing beats the
+        library."""
+        return self.conclusion.best
 
     @property
     def by_shape(self) -> list[tuple[str, bool, Evaluation]]:
         """The winner's verdict on each shape, with the shape's name and whether it is held out;
-        empty where there is no such winner."""
-        if not self.over_shapes:
+        empty where there is no winner, or only one shape."""
+        if self.best is None or not self.shapes:
             return []
-        (winner, found), *_ = self.over_shapes
-        rows = [("the main shape", False, found)]
+        rows = [("the main shape", False, self.best[1])]
         for shape in self.shapes:
             verdicts = {p.candidate.digest: e for p, e in ranking.latest(shape.history)}
-            if seen := verdicts.get(winner.candidate.digest):
+            if seen := verdicts.get(self.best[0].candidate.digest):
                 rows.append((shape.name, shape.is_holdout, seen))
         return rows
 
@@ -102,18 +98,29 @@ class Chapter:
 
     @property
     def evaluation(self) -> Evaluation:
-        """The best's verdict; where nothing won, the one that best shows the library's times."""
-        if self.best is not None:
-            return self.best[1]
+        """The verdict that the outcome is about; else the one that best shows the library's
+        times."""
+        if self.conclusion.pair is not None:
+            return self.conclusion.pair[1]
         timed = [found for _, found in self.pairs if found.timing is not None]
         return (timed or [self.history[-1][1]])[0]
+
+    @property
+    def strongest(self) -> str:
+        """The name of the strongest library setting; empty if nothing was timed."""
+        return self.evaluation.timing.strongest if self.evaluation.timing else ""
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in full."""
+        return self.conclusion.sentence(self.strongest)
 
     @property
     def gain(self) -> float:
         """The best's speedup, over all shapes of the task; 1 where the library stays best, because
         that is handed back."""
-        if self.mean_speedup is not None:
-            return self.mean_speedup
+        if self.conclusion.mean is not None:
+            return self.conclusion.mean
         if self.best is None or self.best[1].speedup is None:
             return 1.0
         return self.best[1].speedup.median

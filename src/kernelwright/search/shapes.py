@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 
 from kernelwright.archive import ranking
+from kernelwright.archive.conclusion import conclusion_over_shapes
 from kernelwright.archive.ranking import Pair
 from kernelwright.compiler.candidate.joined import CannotJoin, Special, joined
 from kernelwright.core.candidate import Brief, Proposal
@@ -138,14 +139,14 @@ class _ShapeSearch:
             finalists = self.joined_with(general)
             for shape in listed:
                 self.judge(shape, finalists)
-            best = ranking.best_over_shapes([self.judged[shape.name] for shape in listed])
-            if not best:
+            found = conclusion_over_shapes([self.judged[shape.name] for shape in listed])
+            if found.best is None:
                 return self.main
             for shape in self.shapes[len(listed) :]:
-                self.judge(shape, [best[0][0]])
+                self.judge(shape, [found.best[0]])
         except KeyboardInterrupt:
             return replace(self.main, interrupted=True)
-        return self.result(*best[0])
+        return self.result(*found.best)
 
     @property
     def judged_later(self) -> History:
@@ -161,15 +162,14 @@ class _ShapeSearch:
 
     def search(self, shape: Shape, also: Sequence[Proposal]) -> None:
         """Search on one shape, and judge the candidates of ``also`` on it."""
-        self.found[shape.name] = result = loop.optimize(
+        self.found[shape.name] = loop.optimize(
             shape.task,
             settings=self.settings,
             on_progress=self.on_progress,
             fork_server=self.fork_server,
             also=also,
         )
-        confirmed = [(result.best, result.evaluation)] if result.best and result.evaluation else []
-        self.judged[shape.name] = [*result.evaluated, *confirmed]
+        self.judged[shape.name] = list(self.found[shape.name].evaluated)
 
     def winner(self, shape: Shape) -> Pair | None:
         """The winner on one shape, of the candidates that are not joined ones of an earlier run."""
