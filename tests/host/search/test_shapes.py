@@ -75,7 +75,7 @@ def test_every_shape_of_a_range_is_judged_and_timed(folder: Path) -> None:
     ("target", "spec", "why"),
     [
         ("Chain", "float32[64,1..32]", "n_batch from 1"),
-        ("Whole", "float32[2..64,64]", "rows"),
+        ("Whole", "float32[2..64,64]", "row by row"),
     ],
 )
 def test_a_range_that_no_kernel_can_serve_is_an_error(

@@ -35,6 +35,7 @@ from kernelwright.compiler.ir.sizes import NAMES, Follows, following, next_prime
 BOTH = tuple(range(len(NAMES)))
 TRIED = (BOTH, (0,), (1,))
 """The dimensions that are tried to be free together, the most useful first."""
+NOT_BY_ROW = "the result depends on the number of rows in another way than row by row"
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def why_fixed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> s
         return str(error)
     except Follows:
         pass
-    return "the result hangs on the number of rows in another way than row by row"
+    return NOT_BY_ROW
 
 
 def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[FreeDimension, ...]:
@@ -248,7 +249,7 @@ def _ranges(
     if len(symbols) != len(found):
         raise CannotCapture("inputs whose sizes may differ")
     if not all(_is_range(guard.expr) for guard in size.node.shape_env.guards):
-        raise CannotCapture("more hangs on a size than how large it is")
+        raise CannotCapture(NOT_BY_ROW)
     return found
 
 
