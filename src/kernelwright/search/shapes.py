@@ -42,6 +42,7 @@ from kernelwright.search.result import (
     OnProgress,
     Progress,
     Result,
+    require_source,
     write_source,
 )
 
@@ -62,10 +63,12 @@ def optimize(task: Task, *, settings: Settings, on_progress: OnProgress) -> Resu
         TaskError: the task asks for a range of sizes, and no kernel can serve it.
         As ``loop.optimize``.
     """
+    require_source(settings.out, task.name)
     shapes = listed_shapes(task)
     device = resolve(Device.parse(settings.device))
     if len(shapes) == 1 or not settings.timed or device.arch == EMULATED:
         return loop.optimize(task, settings=settings, on_progress=on_progress)
+    require_source(settings.out, max((shape.task.name for shape in shapes), key=len))
     _require_served(shapes, device, settings)
     n_tuned = sum(not shape.is_holdout for shape in shapes)
     each = replace(settings, budget_s=settings.budget_s / n_tuned)
