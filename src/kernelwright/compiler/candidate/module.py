@@ -82,6 +82,8 @@ class Face:
     """The import lines of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
+    why_fixed: str = ""
+    """Why nobody has looked which sizes could be free; empty where that was looked at."""
     is_refused_elsewhere: bool = False
     """Whether uses that the kernels are not made for are refused: there is no text of the
     reference's forward. Otherwise that forward serves them."""
@@ -168,7 +170,8 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" {uses} outside autocast.{_said_of_sizes(program)} Every other use {elsewhere}."
+    sizes = _said_of_sizes(program, face)
+    about += f" {uses} outside autocast.{sizes} Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -176,10 +179,10 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     return '"""' + "\n".join(lines) + '\n"""'
 
 
-def _said_of_sizes(program: Program) -> str:
+def _said_of_sizes(program: Program, face: Face) -> str:
     """Which sizes are free, in a sentence."""
     if not program.sizes:
-        return " All sizes are fixed."
+        return f" All sizes are fixed{f': {face.why_fixed}' if face.why_fixed else ''}."
     ranges = []
     for size in program.sizes:
         most = f" to {size.most}" if size.most is not None else ""
