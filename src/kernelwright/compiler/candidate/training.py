@@ -135,8 +135,7 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     guard = f"{checks}\n\n\n{expected_text(forward, face)}"
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]
-    rearranged = '"it is traced, and operands are rearranged for the kernels"'
-    ways = (DIRECT, rearranged if emitted.derived else TRACED)
+    ways = (DIRECT, TRACED)
     methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
     function = _function_text(trained, forward, backward, emitted)
