@@ -12,6 +12,7 @@ from tests.host.compiler.test_candidates import cache_folder
 from torch import nn
 
 import kernelwright as kw
+from kernelwright.compiler.capture.joint import PARTITIONS, capture_joint
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import TaskError
@@ -186,6 +187,14 @@ def test_every_way_to_cut_gives_the_same_gradients(tmp_path, variant) -> None:
     built, module, inputs = pair(tmp_path, source("layer_norm"), variant)
     for ours, theirs in zip(trained(built, inputs, 0), trained(module, inputs, 0), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+def test_the_backward_of_a_cross_entropy_sums_no_row_of_zeros() -> None:
+    module, inputs = nn.CrossEntropyLoss(), [torch.randn(6, 10), torch.zeros(6, dtype=torch.int64)]
+    for cut in PARTITIONS:
+        backward = capture_joint(module, inputs, (0,), cut).backward
+        summed = [n.args[0] for n in backward.graph.nodes if "sum" in str(n.target)]
+        assert all(tuple(node.meta["val"].shape) == (6,) for node in summed)
 
 
 @pytest.fixture

@@ -61,7 +61,8 @@ class Kernels:
         first = ctypes.addressof(words)
         places = range(first, first + 8 * len(given), 8)
         arguments = (ctypes.c_void_p * len(given))(*places)
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        current = torch._C._cuda_getCurrentRawStream(torch._C._cuda_getDevice())  # as Triton asks
+        stream = ctypes.c_void_p(current)
         across, down = threads
         sizes = (blocks, 1, 1, across, down, 1, 0)
         what = (self.functions[name], *sizes, stream, arguments, *(() if together else (None,)))
