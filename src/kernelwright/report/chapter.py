@@ -6,12 +6,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from kernelwright.archive import Archive, Run, ranking
-from kernelwright.archive.conclusion import Conclusion, conclusion
+from kernelwright.archive.conclusion import Conclusion, conclusion_over_shapes
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
@@ -19,6 +19,7 @@ from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
 from kernelwright.core.trial import Trial
+from kernelwright.loaders.shapes import at_shapes_of
 from kernelwright.proposers.emitted import MARK
 from kernelwright.report.facts import bytes_text, ordered
 from kernelwright.report.knobs import N_SHOWN, Knob, knobs
@@ -27,6 +28,15 @@ from kernelwright.report.spending import Spending, spending
 
 _CHOSEN = re.compile(r"\[(\w+)\]")
 """The one that is chosen in 'always [madvise] never'."""
+
+
+@dataclass(frozen=True)
+class AtShape:
+    """The verdicts on one of the further shapes that a task lists, on the chapter's device."""
+
+    name: str
+    history: list[Pair]
+    is_holdout: bool
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,8 @@ class Chapter:
     """What the tuner measured in the environment of the newest verdict."""
     ended: Mapping[str, Any] = field(default_factory=dict)
     """What the last search on the device found out before it ended."""
+    shapes: Sequence[AtShape] = ()
+    """The further shapes that the task lists, as far as they were searched."""
 
     @property
     def where(self) -> str:
@@ -62,12 +74,27 @@ class Chapter:
     @cached_property
     def conclusion(self) -> Conclusion:
         """What the verdicts come to."""
-        return conclusion(self.history)
+        listed = [shape.history for shape in self.shapes if not shape.is_holdout]
+        return conclusion_over_shapes([self.history, *listed])
 
     @property
     def best(self) -> Pair | None:
-        """The winner; None if nothing beats the library."""
+        """The winner, of a task that lists shapes over all of them; None if nothing beats the
+        library."""
         return self.conclusion.best
+
+    @property
+    def by_shape(self) -> list[tuple[str, bool, Evaluation]]:
+        """The winner's verdict on each shape, with the shape's name and whether it is held out;
+        empty where there is no winner, or only one shape."""
+        if self.best is None or not self.shapes:
+            return []
+        rows = [("the main shape", False, self.best[1])]
+        for shape in self.shapes:
+            verdicts = {p.candidate.digest: e for p, e in ranking.latest(shape.history)}
+            if seen := verdicts.get(self.best[0].candidate.digest):
+                rows.append((shape.name, shape.is_holdout, seen))
+        return rows
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -122,7 +149,10 @@ class Chapter:
 
     @property
     def gain(self) -> float:
-        """The best's speedup; 1 where the library stays best, because that is handed back."""
+        """The best's speedup, over all shapes of the task; 1 where the library stays best, because
+        that is handed back."""
+        if self.conclusion.mean is not None:
+            return self.conclusion.mean
         if self.best is None or self.best[1].speedup is None:
             return 1.0
         return self.best[1].speedup.median
@@ -162,7 +192,8 @@ def chapters(
 ) -> list[Chapter]:  # fmt: skip
     """Every task (or the one with this digest) on every device that it was judged on, with the
     verdicts of wanted environments."""
-    tasks = archive.tasks() if task is None else [archive.task(task)]
+    known = archive.tasks()
+    tasks = known if task is None else [archive.task(task)]
     found = []
     for each in tasks:
         whole = [p for p in archive.history(each.digest) if is_wanted(p[1].environment)]
@@ -173,15 +204,23 @@ def chapters(
                 p for p in whole if (p[1].environment.device, p[1].environment.gpu) == (device, gpu)
             ]
             history = ranking.newest(here)
-            best = ranking.best(history)
-            lineage = archive.lineage(best[1].candidate) if best else []
             n_older = len(here) - len(history)
             environment = history[-1][1].environment.digest
-            trials = archive.newest_trials(each.digest, environment=environment)
-            ended = _ended(archive.runs(each.digest), device, gpu)
-            found.append(
-                Chapter(each, device, history, lineage, n_older, calls, gpu, trials, ended)
+            chapter = Chapter(
+                each,
+                device,
+                history,
+                [],
+                n_older,
+                calls,
+                gpu,
+                trials=archive.newest_trials(each.digest, environment=environment),
+                ended=_ended(archive.runs(each.digest), device, gpu),
+                shapes=_shapes(archive, each, known, (device, gpu)),
             )
+            best = chapter.best
+            lineage = archive.lineage(best[1].candidate) if best else []
+            found.append(replace(chapter, lineage=lineage))
     return found
 
 
@@ -193,6 +232,18 @@ def _ended(runs: Sequence[Run], device: str, gpu: str) -> Mapping[str, Any]:
         its_gpu = ended.get("environment", {}).get("gpu", "")
         if (ended.get("device"), its_gpu) == (device, gpu):
             found = ended
+    return found
+
+
+def _shapes(
+    archive: Archive, task: Task, known: Sequence[Task], place: tuple[str, str]
+) -> list[AtShape]:
+    found = []
+    for at, is_holdout in at_shapes_of(task, known):
+        whole = archive.history(at.digest)
+        here = [p for p in whole if (p[1].environment.device, p[1].environment.gpu) == place]
+        name = at.name.removeprefix(f"{task.name}-")
+        found.append(AtShape(name, ranking.newest(here), is_holdout))
     return found
 
 

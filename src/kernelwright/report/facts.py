@@ -74,6 +74,19 @@ def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     return {name: plain(ratio) for name, ratio in timing.speedups.items()} if timing else {}
 
 
+def shape_facts(name: str, evaluation: Evaluation, *, is_holdout: bool) -> dict[str, Any]:
+    """The JSON form of a winner's verdict on one of the shapes that its task lists."""
+    timing = evaluation.timing
+    return {
+        "name": name,
+        "holdout": is_holdout,
+        "status": evaluation.status.value,
+        "wins": ranking.wins(evaluation),
+        "strongest": timing.strongest if timing else None,
+        "speedup": speedup_facts(evaluation),
+    }
+
+
 def conclusion_facts(found: Conclusion) -> dict[str, Any]:
     """The JSON form of what a search came to."""
     about = _candidate_facts(*found.pair) if found.pair else None
