@@ -44,6 +44,7 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.cost_model import MOST_TRIALS
 from kernelwright.tuner.process import TunerProcess, process_for
 from kernelwright.tuner.proposer import TunedRules
 from kernelwright.tuner.trials import TUNER_VERSION
@@ -203,8 +204,19 @@ class _Search:
         known = self.archive.trials(
             self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
         )
+        past = self.archive.past_trials(
+            device=self.judge.environment.device,
+            version=TUNER_VERSION,
+            n=MOST_TRIALS,
+            without_task=self.task.digest,
+        )
         return TunedRules(
-            self.judge, self.tuner, known=known, on_trials=self.keep_trials, tell=self.tell
+            self.judge,
+            self.tuner,
+            known=known,
+            past=past,
+            on_trials=self.keep_trials,
+            tell=self.tell,
         )
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:

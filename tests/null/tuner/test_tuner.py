@@ -6,7 +6,10 @@ from collections import Counter
 import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.core.trial import Outline, Trial, TrialOutcome
+from kernelwright.tuner.cost_model import CostModel
+from kernelwright.tuner.pool import Pool
+from kernelwright.tuner.prior import machine
 from kernelwright.tuner.tuner import PATIENCE, Tuner
 
 
@@ -16,7 +19,7 @@ class Numbers:
     def __init__(self, start, n):
         self.start, self.n, self.seen = start, n, set()
 
-    def batch(self, n, leaders):
+    def stream(self, leaders):
         numbers = [self.start] if not leaders else []
         numbers += [number_of(one) + step for one in leaders[:2] for step in (-1, 1)]
         for number in dict.fromkeys(numbers):
@@ -24,13 +27,17 @@ class Numbers:
                 self.seen.add(number)
                 yield candidate(number)
 
+    def outline(self, proposal):
+        return Outline(())
+
 
 def candidate(number):
-    return Proposal(Candidate(str(number), "cpp"), "rules", schedule={"number": number})
+    schedule = {"kernels": {"step": {"block": 2**number}}}
+    return Proposal(Candidate(str(number), "cpp"), "rules", schedule=schedule)
 
 
 def number_of(proposal):
-    return proposal.schedule["number"]
+    return int(proposal.candidate.source)
 
 
 class Runner:
@@ -63,7 +70,8 @@ def trial(number, time_ns):
 
 
 def tuned(runner, *, known=(), start=10, **options):
-    tuner = Tuner(Numbers(start, 40), runner, batch_size=4, known=known, **options)
+    pool = Pool(Numbers(start, 40), CostModel(machine("cpu", 1)))
+    tuner = Tuner(pool, runner, batch_size=4, known=known, **options)
     tuner.run(time.monotonic() + 60)
     return tuner
 

@@ -260,6 +260,12 @@ class OpenedTask:
         programs = self.programs(variant, emitter)
         return programs[0] if len(programs) == 1 else combined(programs)
 
+    def program_of(self, proposal: Proposal) -> Program:
+        """Return the program that a proposal of the rules for this task is the text of."""
+        found = _way_of(self, proposal)
+        assert found is not None, "the rules made the proposal for this task"
+        return self.program(*found)
+
     def proposal(
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
     ) -> Proposal:
