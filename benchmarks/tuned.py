@@ -19,6 +19,7 @@ from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of, why_untunable
+from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import BATCH, Tuner
@@ -76,6 +77,7 @@ def tuned(
             tuner = Tuner(
                 Pool(Space(brief), model),
                 runner,
+                BuildQueue(process),
                 batch_size=BATCH[device.kind],
                 builds_ahead=judge.machine.backend.compiles_elsewhere,
                 on_trials=on_trials,

@@ -20,6 +20,7 @@ from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of
+from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import Tuner
@@ -57,7 +58,10 @@ def test_candidates_are_tried(judge, dialect):
         process.give(question_of(judge))
         runner = TrialRunner(process, judge.device_lock)
         pool = Pool(Space(brief), CostModel(machine("cuda", 1)))
-        tuner = Tuner(pool, runner, batch_size=16, builds_ahead=True, on_trials=trials.extend)
+        queue = BuildQueue(process)
+        tuner = Tuner(
+            pool, runner, queue, batch_size=16, builds_ahead=True, on_trials=trials.extend
+        )
         tuner.run(time.monotonic() + 20.0)
         best = tuner.finalists(1)
     measured = [trial for trial in trials if trial.outcome is TrialOutcome.MEASURED]

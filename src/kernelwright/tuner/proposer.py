@@ -20,6 +20,7 @@ from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.question import question_of, why_untunable
+from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import BATCH, Tuner
@@ -127,6 +128,7 @@ class TunedRules:
         return Tuner(
             Pool(self._space, self._model()),
             self._runner,
+            BuildQueue(self._process),
             batch_size=BATCH[judge.device.kind],
             builds_ahead=compiles_elsewhere,
             known=self._known,

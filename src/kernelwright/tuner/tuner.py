@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Trial
 from kernelwright.tuner.pool import Pool
+from kernelwright.tuner.queue import POLL_S, BuildQueue
 from kernelwright.tuner.racing import FINAL_STAGES
 from kernelwright.tuner.trials import TrialRunner
 
@@ -20,6 +21,11 @@ it."""
 FIRST = 4
 """Number of candidates in the first race; each later one has twice as many as that before, as far
 as the time allows."""
+CHUNK = 8
+"""Number of candidates that leave the pool at a time."""
+AHEAD = 24
+"""Number of candidates that are compiled, or are ready for a race, where that is done apart: as
+many as the cores of a host compile. More of them would be chosen without the last trials."""
 NOISE = 0.01
 """Gain below which a faster candidate cannot be told from an equal one."""
 PATIENCE = 3
@@ -41,7 +47,8 @@ class Tried:
 class Tuner:
     """Tries the candidates of a pool until the time is over or no gain is expected.
 
-    ``builds_ahead``: the next candidates are written and compiled while others are measured.
+    ``builds_ahead``: the next candidates are written and compiled while others are measured, on
+    cores that those do not need.
     ``known``: trials of earlier searches in the same environment; none is measured again.
     ``on_trials`` is called with the trials of each race.
     """
@@ -50,13 +57,14 @@ class Tuner:
         self,
         pool: Pool,
         runner: TrialRunner,
+        queue: BuildQueue,
         *,
         batch_size: int,
         builds_ahead: bool = False,
         known: Iterable[Trial] = (),
         on_trials: Callable[[Sequence[Trial]], None] = lambda trials: None,
     ) -> None:
-        self._pool, self._runner = pool, runner
+        self._pool, self._runner, self._queue = pool, runner, queue
         self._batch_size, self._builds_ahead = batch_size, builds_ahead
         self._known = {trial.candidate: trial for trial in known}
         self._on_trials = on_trials
@@ -82,26 +90,41 @@ class Tuner:
             DeviceError: the tuner's process cannot be started.
         """
         with ThreadPoolExecutor(1, "candidates") as pool, contextlib.ExitStack() as stack:
-            stack.callback(self._runner.end_builds)  # the pool waits for its thread
-            ahead = pool.submit(self._prepared, until)
+            stack.callback(self._queue.close)
+            ahead = pool.submit(self._refill, until)
             self._runner.start()
             while not self._is_exhausted() and not self._is_over(until):
-                batch = ahead.result() or self._prepared(until)
+                self._wait_for(ahead)
+                batch = self._queue.take(self._size_until(until), FIRST, until)
                 if not batch:
                     return
-                if self._builds_ahead:  # its leaders are those of a race before
-                    ahead = pool.submit(self._prepared, until)
+                if self._builds_ahead and ahead.done():
+                    ahead = pool.submit(self._refill, until)
                 self._race(batch)
                 if not self._builds_ahead:
-                    ahead = pool.submit(self._prepared, until)
+                    ahead = pool.submit(self._refill, until)
 
-    def _prepared(self, until: float) -> list[Proposal]:
-        """Return the next batch, compiled as far as that is done apart; empty if none is left."""
-        batch = self._pool.take(self._size_until(until), self._ranked(), until)
-        fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
-        if fresh and not self._is_over(until):
-            self._runner.build_ahead(fresh)
-        return batch
+    def _wait_for(self, ahead: Future[None]) -> None:
+        """Wait for candidates: for all of them where writing texts would disturb the race.
+
+        Raises:
+            CannotCapture, TaskError: as for ``run``.
+        """
+        while self._builds_ahead and not ahead.done():
+            if len(self._queue):
+                return
+            time.sleep(POLL_S)
+        ahead.result()
+
+    def _refill(self, until: float) -> None:
+        """Put candidates of the pool into the queue: those of the next race, or as many as keep
+        the compilers busy."""
+        wanted = AHEAD if self._builds_ahead else self._size_until(until)
+        while len(self._queue) < wanted and not self._is_over(until):
+            taken = self._pool.take(min(CHUNK, wanted - len(self._queue)), self._ranked(), until)
+            if not taken:
+                return
+            self._queue.add(taken)
 
     def _is_exhausted(self) -> bool:
         """Whether the next race is not expected to bring a gain above the noise."""

@@ -10,6 +10,7 @@ from kernelwright.core.trial import Outline, Trial, TrialOutcome
 from kernelwright.tuner.cost_model import CostModel
 from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
+from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.tuner import PATIENCE, Tuner
 
 
@@ -40,6 +41,15 @@ def number_of(proposal):
     return int(proposal.candidate.source)
 
 
+class Process:
+    """A tuner's process that has nothing to compile apart."""
+
+    architecture = ""
+
+    def end_builds(self):
+        pass
+
+
 class Runner:
     """A machine on which candidate ``best`` is the fastest, and negative times are failures."""
 
@@ -47,12 +57,6 @@ class Runner:
         self.time_of, self.measured, self.adopted = time_of, Counter(), []
 
     def start(self):
-        pass
-
-    def build_ahead(self, batch):
-        self.built = [number_of(one) for one in batch]
-
-    def end_builds(self):
         pass
 
     def adopt(self, proposal, trial):
@@ -71,7 +75,8 @@ def trial(number, time_ns):
 
 def tuned(runner, *, known=(), start=10, **options):
     pool = Pool(Numbers(start, 40), CostModel(machine("cpu", 1)))
-    tuner = Tuner(pool, runner, batch_size=4, known=known, **options)
+    queue = BuildQueue(Process())
+    tuner = Tuner(pool, runner, queue, batch_size=4, known=known, **options)
     tuner.run(time.monotonic() + 60)
     return tuner
 
