@@ -20,6 +20,7 @@ from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.queue import BuildQueue
+from kernelwright.tuner.similar import Winners
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import BATCH, Tuner
@@ -75,7 +76,7 @@ def tuned(
             runner = TrialRunner(process, judge.device_lock)
             model = CostModel(machine(device.kind, judge.threads), past)
             tuner = Tuner(
-                Pool(Space(brief), model),
+                Pool(Space(brief, Winners(past or {})), model),
                 runner,
                 BuildQueue(process),
                 batch_size=BATCH[device.kind],

@@ -36,19 +36,23 @@ class Candidates(Protocol):
         """Return the outline of a candidate's program."""
         ...
 
+    def goes_first(self, proposal: Proposal) -> bool:
+        """Return whether a candidate is tried before others, whatever the model expects."""
+        ...
+
 
 class Pool:
     """Holds written candidates, and hands out the most promising.
 
-    Before anything is measured they are in the cost model's order, but the first that the rules
-    name goes first in any case. Then what was measured corrects the model.
+    Before anything is measured they are in the cost model's order. Then what was measured corrects
+    the model. What similar programs won with and the first that the rules name go first in any
+    case.
     """
 
     def __init__(self, candidates: Candidates, model: CostModel) -> None:
         self._candidates, self.model = candidates, model
         self._waiting: list[Proposal] = []
         self._log_ns: dict[str, float] = {}
-        self._has_begun = False
         self.expected_gain = float("inf")
         """The share of the best time that the most promising candidate is expected to save."""
 
@@ -71,9 +75,7 @@ class Pool:
         promise = gains(known, [(one, self.expected(one)) for one in self._waiting])
         if tried:
             self.expected_gain = float(promise.max())
-        if not self._has_begun:
-            promise[0] = np.inf
-            self._has_begun = True
+        promise[[self._candidates.goes_first(one) for one in self._waiting]] = np.inf
         order = [int(place) for place in np.argsort(-promise, kind="stable")]
         taken = [self._waiting[place] for place in order[:n]]
         self._waiting = [self._waiting[place] for place in sorted(order[n:])]

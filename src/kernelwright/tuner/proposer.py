@@ -21,6 +21,7 @@ from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.queue import BuildQueue
+from kernelwright.tuner.similar import Winners
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import BATCH, Tuner
@@ -124,7 +125,7 @@ class TunedRules:
             judge.start_baselines()
         self._process.give(question)
         self._runner = TrialRunner(self._process, judge.device_lock)
-        self._space = Space(brief)
+        self._space = Space(brief, Winners(self._past))
         return Tuner(
             Pool(self._space, self._model()),
             self._runner,

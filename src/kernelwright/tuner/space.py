@@ -6,16 +6,27 @@ emitters write. A text that others wrote is tried only if ``admission`` admits i
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 from kernelwright.compiler.codegen.outline import outline_of
+from kernelwright.compiler.fuse.flow import Unsupported
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.trial import Outline
-from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals, neighbours_of
+from kernelwright.proposers.rules.proposer import (
+    OpenedTask,
+    first_proposals,
+    moved,
+    neighbours_of,
+)
+from kernelwright.tuner.similar import Winners, moves_apart
 
+MOST_WINNERS, MOST_STEPS, MOST_MOVES = 4, 4, 8
+"""Bounds of what is taken over from winners: of how many programs, for programs with how many
+steps, and in how many moves of one knob. Every move writes the texts of all neighbours."""
 BEAM = 4
 """Number of leaders whose neighbours are tried."""
 
@@ -31,8 +42,10 @@ def is_tunable(proposal: Proposal) -> bool:
 class Space:
     """Yields every candidate once; the neighbours of leaders beside those of the rules' order."""
 
-    def __init__(self, brief: Brief) -> None:
-        self._brief = brief
+    def __init__(self, brief: Brief, winners: Winners | None = None) -> None:
+        """``winners``: what won for other tasks; a search begins with their knobs."""
+        self._brief, self._winners = brief, winners
+        self._first_ones: set[str] = set()
         self._lines: dict[str, Iterator[Proposal]] = {}
         self._seen: set[str] = set()
         self._untunable: list[Proposal] = []
@@ -44,7 +57,35 @@ class Space:
 
     @cached_property
     def _first(self) -> Iterator[Proposal]:
-        return first_proposals(self._opened)
+        return self._with_winners(first_proposals(self._opened))
+
+    def _with_winners(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
+        """Yield the proposals, and after the first of each program the same with the knobs of
+        similar winners."""
+        begun: set[str] = set()
+        for place, proposal in enumerate(proposals):
+            if not place:
+                self._first_ones.add(proposal.candidate.digest)
+            yield proposal
+            if self._winners and len(begun) < MOST_WINNERS and is_tunable(proposal):
+                yield from self._as_won(proposal, self._winners, begun)
+
+    def _as_won(self, proposal: Proposal, winners: Winners, begun: set[str]) -> Iterator[Proposal]:
+        outline = self.outline(proposal)
+        wanted = winners.knobs(outline, proposal.candidate.dialect)
+        if outline.digest in begun or not 0 < len(wanted) <= MOST_STEPS:
+            return
+        begun.add(outline.digest)
+        with contextlib.suppress(Unsupported):
+            distance = partial(moves_apart, wanted=wanted)
+            other = moved(self._opened, proposal, distance, MOST_MOVES)
+            self._first_ones.add(other.candidate.digest)
+            yield replace(other, note=f"{other.note}, as in a similar program")
+
+    def goes_first(self, proposal: Proposal) -> bool:
+        """Whether a candidate is tried before others: the rules' first, and what similar programs
+        won with."""
+        return proposal.candidate.digest in self._first_ones
 
     def stream(self, leaders: Sequence[Proposal]) -> Iterator[Proposal]:
         """Yield candidates that were not yielded before, on demand.
@@ -55,10 +96,8 @@ class Space:
             CannotCapture: no part of the module can be captured.
             TaskError: the task cannot be opened.
         """
-        near = self._near(leaders[:BEAM])
-        mixed = itertools.chain.from_iterable(itertools.zip_longest(near, self._first))
-        fresh = (one for one in mixed if one is not None and self._is_new(one))
-        return (one for one in fresh if self._is_tunable(one))
+        mixed = _in_turn([self._near(leaders[:BEAM]), self._first])
+        return (one for one in mixed if self._is_new(one) and self._is_tunable(one))
 
     def outline(self, proposal: Proposal) -> Outline:
         """Return the outline of the program that a candidate of this space is the text of."""
@@ -78,19 +117,12 @@ class Space:
                 yield proposal
 
     def _near(self, leaders: Sequence[Proposal]) -> Iterator[Proposal]:
-        """Yield neighbours of the leaders in turn; a leader's line goes on where it stopped."""
+        """Return neighbours of the leaders in turn; a leader's line goes on where it stopped."""
         for leader in leaders:
             digest = leader.candidate.digest
             if digest not in self._lines:
                 self._lines[digest] = neighbours_of(self._opened, leader)
-        lines = [self._lines[leader.candidate.digest] for leader in leaders]
-        while lines:
-            for line in list(lines):
-                proposal = next(line, None)
-                if proposal is None:
-                    lines.remove(line)
-                else:
-                    yield proposal
+        return _in_turn([self._lines[leader.candidate.digest] for leader in leaders])
 
     def _is_new(self, proposal: Proposal) -> bool:
         """Note a proposal; return whether its candidate was not seen before."""
@@ -105,3 +137,14 @@ class Space:
             return True
         self._untunable.append(proposal)
         return False
+
+
+def _in_turn(lines: list[Iterator[Proposal]]) -> Iterator[Proposal]:
+    """Yield one proposal of each line after the other, each on demand."""
+    while lines:
+        for line in list(lines):
+            proposal = next(line, None)
+            if proposal is None:
+                lines.remove(line)
+            else:
+                yield proposal

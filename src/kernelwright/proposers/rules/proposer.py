@@ -7,7 +7,7 @@ import importlib
 import itertools
 import time
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -468,6 +468,25 @@ def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
                 schedule = _without_runner(schedule)
             with contextlib.suppress(Unsupported):
                 yield opened.proposal(*way, schedule, parent.candidate.digest)
+
+
+def moved(
+    opened: OpenedTask, start: Proposal, cost: Callable[[Schedule], float], most: int
+) -> Proposal:
+    """Return the proposal that is reached from ``start`` by at most so many moves of one knob, each
+    of which lowers the cost of the schedule most."""
+    way = _way_of(opened, start)
+    assert way is not None, "the rules made the proposal for this task"
+    program, schedule = opened.program(*way), start.schedule["kernels"]
+    for _ in range(most):
+        near = [*map(fixed, way[1].refine(program, schedule, opened.target))]
+        best = min(near, key=cost, default=schedule)
+        if cost(best) >= cost(schedule):
+            break
+        schedule = best
+    if schedule is start.schedule["kernels"]:
+        return start
+    return opened.proposal(*way, schedule, start.candidate.digest)
 
 
 def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
