@@ -272,6 +272,19 @@ class Archive:
                 by_evaluation.setdefault(row["evaluation"], []).append(row)
         return [rows.to_evaluation(row, by_evaluation.get(row["id"], ())) for row in verdicts]
 
+    def judged_at(self, evaluation: Evaluation) -> str:
+        """The time of the last verdict on the same candidate by the same judge in the same place,
+        in ISO format; empty if there is none."""
+        found = tables.evaluation
+        query = sa.select(sa.func.max(found.c.created_at).label("at")).where(
+            found.c.task == evaluation.task,
+            found.c.candidate == evaluation.candidate,
+            found.c.environment == evaluation.environment.digest,
+            found.c.judge_version == evaluation.judge_version,
+        )
+        [row] = self._read(query)
+        return row["at"] or ""
+
     def history(
         self, task: str, *, device: str | None = None, judge_version: int | None = None
     ) -> list[tuple[Proposal, Evaluation]]:

@@ -77,6 +77,9 @@ class Trial:
     """The same of the reference in eager mode."""
     n_samples: int = 0
     """Number of timed calls."""
+    expected_ns: float | None = None
+    """The same as the order of the search expected it before any trial of the task; None in trials
+    of before it was kept."""
     outline: Outline | None = None
     """The steps of the program that was emitted; None in trials of before it was kept."""
 

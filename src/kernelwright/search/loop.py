@@ -175,6 +175,7 @@ class _Search:
         The winners of other environments are judged first. In a round every proposer may use an
         equal share of the remaining time, and its results are shown to the next one.
         """
+        self.answer_at_once()
         proposers = [*map(self.proposer, self.settings.proposers)]
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
@@ -193,6 +194,17 @@ class _Search:
                 if not self.history:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
+
+    def answer_at_once(self) -> None:
+        """Write the kernel that an earlier search found here, if any; this search goes on from
+        it."""
+        best = ranking.best(self.history) if self.is_timed else None
+        if best is None:
+            return
+        proposal, found = best
+        path = write_source(proposal.candidate, Path(self.settings.out), self.task.name)
+        date = self.archive.judged_at(found).partition("T")[0]
+        self.tell(f"judged on {date}, now in {path}; the search goes on")
 
     def proposer(self, name: str) -> Proposer | WaitingProposer:
         """Return the proposer of this name; the built-in rules with trials before verdicts.

@@ -15,7 +15,7 @@ from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.judge import Judge
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.proposer import COMPILE_S
-from kernelwright.tuner.cost_model import CostModel, Groups
+from kernelwright.tuner.cost_model import FEWEST_OF_TASK, CostModel, Groups
 from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import TunerProcess
@@ -100,6 +100,8 @@ class TunedRules:
             with self._runner.at_work():
                 tuner.run(until)
                 best = tuner.finalists(N_JUDGED, passed)
+            if len(tuner.leaders) >= FEWEST_OF_TASK:
+                self._tell(f"the order had {tuner.quality()}")
         except CannotCapture:
             return []  # the rules say why
         except DeviceError as error:
@@ -125,7 +127,7 @@ class TunedRules:
             judge.start_baselines()
         self._process.give(question)
         self._runner = TrialRunner(self._process, judge.device_lock)
-        self._space = Space(brief, Winners(self._past))
+        self._space = Space(brief, Winners(self._past), self._known)
         return Tuner(
             Pool(self._space, self._model()),
             self._runner,

@@ -7,20 +7,22 @@ emitters write. A text that others wrote is tried only if ``admission`` admits i
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
 from kernelwright.compiler.codegen.outline import outline_of
 from kernelwright.compiler.fuse.flow import Unsupported
 from kernelwright.core.candidate import Brief, Proposal
-from kernelwright.core.trial import Outline
+from kernelwright.core.trial import Outline, Trial
 from kernelwright.proposers.rules.proposer import (
     OpenedTask,
     first_proposals,
     moved,
     neighbours_of,
+    written,
 )
 from kernelwright.tuner.similar import Winners, moves_apart
 
@@ -42,9 +44,12 @@ def is_tunable(proposal: Proposal) -> bool:
 class Space:
     """Yields every candidate once; the neighbours of leaders beside those of the rules' order."""
 
-    def __init__(self, brief: Brief, winners: Winners | None = None) -> None:
-        """``winners``: what won for other tasks; a search begins with their knobs."""
-        self._brief, self._winners = brief, winners
+    def __init__(
+        self, brief: Brief, winners: Winners | None = None, known: Iterable[Trial] = ()
+    ) -> None:
+        """``winners``: what won for other tasks; a search begins with their knobs. ``known``: the
+        task's own trials; their fastest candidates come before all others."""
+        self._brief, self._winners, self._known = brief, winners, [*known]
         self._first_ones: set[str] = set()
         self._lines: dict[str, Iterator[Proposal]] = {}
         self._seen: set[str] = set()
@@ -63,12 +68,21 @@ class Space:
         """Yield the proposals, and after the first of each program the same with the knobs of
         similar winners."""
         begun: set[str] = set()
-        for place, proposal in enumerate(proposals):
+        for place, proposal in enumerate(itertools.chain(self._fastest_known(), proposals)):
             if not place:
                 self._first_ones.add(proposal.candidate.digest)
             yield proposal
             if self._winners and len(begun) < MOST_WINNERS and is_tunable(proposal):
                 yield from self._as_won(proposal, self._winners, begun)
+
+    def _fastest_known(self) -> Iterator[Proposal]:
+        """Yield today's texts of the fastest candidates of earlier searches."""
+        timed = [trial for trial in self._known if trial.time_ns is not None]
+        for trial in sorted(timed, key=lambda trial: trial.time_ns or 0.0)[:BEAM]:
+            proposal = written(self._opened, trial.dialect, trial.schedule)
+            if proposal is not None:
+                self._first_ones.add(proposal.candidate.digest)
+                yield proposal
 
     def _as_won(self, proposal: Proposal, winners: Winners, begun: set[str]) -> Iterator[Proposal]:
         outline = self.outline(proposal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Trial
+from kernelwright.tuner.cost_model import Quality, quality
 from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.queue import POLL_S, BuildQueue
 from kernelwright.tuner.racing import FINAL_STAGES
@@ -182,12 +184,23 @@ class Tuner:
         if fresh:
             start_s = time.monotonic()
             measured = zip(fresh, self._runner.measure(fresh), strict=True)
-            trials = [replace(t, outline=self._pool.outline(p)) for p, t in measured]
+            trials = [self._with_order(proposal, trial) for proposal, trial in measured]
             self._took_s, self._n_fresh = time.monotonic() - start_s, len(fresh)
             self._size = min(2 * self._size, self._batch_size)
             self._on_trials(trials)
             self._note(fresh, trials)
         return len(fresh)
+
+    def _with_order(self, proposal: Proposal, trial: Trial) -> Trial:
+        """Return the trial with what the pool knew of its candidate before."""
+        expected_ns = math.exp(self._pool.expected(proposal))
+        return replace(trial, outline=self._pool.outline(proposal), expected_ns=expected_ns)
+
+    def quality(self) -> Quality:
+        """Return how good the order was that the candidates had before any was tried."""
+        tried = [*self._tried.values()]
+        expected = [self._pool.expected(one.proposal) for one in tried]
+        return quality([(expected, [one.time_ns for one in tried])])
 
     def _note(self, proposals: Sequence[Proposal], trials: Sequence[Trial]) -> None:
         for proposal, trial in zip(proposals, trials, strict=True):

@@ -36,7 +36,10 @@ def test_a_second_search_tries_none_again(tmp_path, task, fork_server, few_setti
     assert judged <= measured
     assert 2 * len(judged) < len(measured)
     assert max(progress.n_trials for progress in seen) == len(trials)
-    second = optimize(task, settings=settings, fork_server=fork_server)
+    assert all(trial.outline and trial.expected_ns for trial in trials)
+    second = optimize(task, settings=settings, on_progress=seen.append, fork_server=fork_server)
+    if first.best is not None:  # it is there at once, with the date of its verdict
+        assert any("the search goes on" in progress.doing for progress in seen)
     with Archive(url) as archive:
         again = _trials(archive, second)
     names = [trial.candidate for trial in again]

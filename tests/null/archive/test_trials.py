@@ -67,7 +67,7 @@ def test_trials_of_before_have_no_outline(path):
         run = {"id": "r", "task": TASK.digest, "settings": "{}", "version": "0"}
         put(database, "run", **run, started_at="2026-01-01")
         told = rows.from_trial(trial("a", outline=None)) | {"run": "r", "task": TASK.digest}
-        del told["outline"]
+        del told["outline"], told["expected_ns"]
         told |= {"environment": HERE.digest, "tuner_version": 1, "created_at": "2026-01-01"}
         put(database, "trial", **told)
     with Archive(path) as archive:

@@ -7,9 +7,10 @@ import importlib
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
@@ -489,12 +490,25 @@ def moved(
     return opened.proposal(*way, schedule, start.candidate.digest)
 
 
+def written(opened: OpenedTask, dialect: str, schedule: Mapping[str, Any]) -> Proposal | None:
+    """Return the proposal with the schedule of an earlier one; None if the rules do not have its
+    steps any more."""
+    if way := _way(opened, dialect, schedule):
+        with contextlib.suppress(Unsupported):
+            return opened.proposal(*way, schedule["kernels"])
+    return None
+
+
 def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
-    """The variant and the emitter of a proposal, as far as the rules still have its steps."""
-    variant = next(
-        (way for way in opened.variants if way.name == parent.schedule.get("variant")), None
-    )
-    dialect = parent.candidate.dialect
+    return _way(opened, parent.candidate.dialect, parent.schedule)
+
+
+def _way(
+    opened: OpenedTask, dialect: str, schedule: Mapping[str, Any]
+) -> tuple[Variant, Emitter] | None:
+    """The variant and the emitter of a schedule, as far as the rules still have its steps."""
+    name = schedule.get("variant")
+    variant = next((way for way in opened.variants if way.name == name), None)
     emitter = next((each for each in emitters(opened.brief) if each.dialect == dialect), None)
     if variant is None or emitter is None:
         return None
@@ -502,7 +516,7 @@ def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | N
         program = opened.program(variant, emitter)
     except Unsupported:
         return None
-    is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
+    is_known = {step.name for step in program.own()} <= schedule["kernels"].keys()
     return (variant, emitter) if is_known else None
 
 

@@ -7,6 +7,7 @@ from alembic import op
 
 revision = "m008"
 down_revision = "m007"
+REAL: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
 
 
 def upgrade() -> None:
@@ -18,4 +19,5 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     # Written out: alembic cannot add a column that refers to another table on SQLite.
+    op.add_column("trial", sa.Column("expected_ns", REAL))
     op.execute("ALTER TABLE trial ADD COLUMN outline TEXT REFERENCES outline(digest)")
