@@ -121,7 +121,8 @@ PART = _options(
     click.option(
         "--path",
         type=click.Path(path_type=Path),
-        help="Where the suite's tasks are: a KernelBench checkout, or a folder.",
+        help="Where the suite's tasks are: a checkout of KernelBench or Atrex-Bench, a folder of "
+        "FlashInfer-Bench or SOL-ExecBench, or a folder of tasks.",
     ),
     click.option(
         "--level",
@@ -138,7 +139,8 @@ PART = _options(
         "problems",
         multiple=True,
         metavar="NUMBER|NAME",
-        help="Take only this problem of the suite; repeatable. Default: all.",
+        help="Take only this problem of the suite, or all shapes of this operator; repeatable. "
+        "Default: all.",
     ),
 )
 """Which tasks of a suite."""

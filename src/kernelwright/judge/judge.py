@@ -286,7 +286,7 @@ class Judge:
         indices = {str(n): n for n, submission in enumerate(batch) if submission.error is None}
         with contextlib.suppress(DeviceError, RunnerFailed, MemoryError):
             self._baselines.wait()
-            with self.device_lock.exclusive(), memory_apart():
+            with self.device_lock.exclusive(), memory_apart(), self.oracle.computing():
                 while indices:
                     runners = {name: batch[index].built for name, index in indices.items()}
                     runners[STRONGEST] = self._baselines.fastest()

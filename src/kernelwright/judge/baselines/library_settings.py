@@ -27,7 +27,9 @@ class Setting:
     """Arguments of ``torch.compile``; None runs it eagerly."""
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_graph: bool = False
-    """Capture the forward once and replay it, inputs copied in and outputs copied out."""
+    """Capture the forward once and replay it, inputs copied in and outputs copied out. It is no
+    setting of a training step: other steps of a program lie between its forward and its backward.
+    """
     copies: tuple[int, int] = (0, 0)
     """Copies that every call makes of its inputs and outputs: a graph has memory of its own."""
     is_held: bool = False

@@ -40,7 +40,7 @@ class SettingStarter:
     def __init__(self, task: Task, oracle: Oracle, machine: Machine) -> None:
         self.task, self._oracle, self._machine = task, oracle, machine
         rows = settings_of(machine.backend.kind, task.precision)
-        self.settings = {setting.name: setting for setting in rows}
+        self.settings = {row.name: row for row in rows if not (task.step_of and row.cuda_graph)}
         self._compile_locks = collections.defaultdict[str, threading.Lock](threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
