@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -53,8 +53,8 @@ class Pool:
         self._candidates, self.model = candidates, model
         self._waiting: list[Proposal] = []
         self._log_ns: dict[str, float] = {}
-        self.expected_gain = float("inf")
-        """The share of the best time that the most promising candidate is expected to save."""
+        self._promised: dict[str, float] = {}
+        self._left = float("inf")
 
     def take(self, n: int, tried: Sequence[Tried], until: float) -> list[Proposal]:
         """Return at most ``n`` candidates and forget them; none if there are no more.
@@ -73,13 +73,21 @@ class Pool:
             (one.proposal, self.expected(one.proposal), float(np.log(one.time_ns))) for one in tried
         ]
         promise = gains(known, [(one, self.expected(one)) for one in self._waiting])
-        if tried:
-            self.expected_gain = float(promise.max())
+        promised = promise if tried else np.full_like(promise, np.inf)
         promise[[self._candidates.goes_first(one) for one in self._waiting]] = np.inf
         order = [int(place) for place in np.argsort(-promise, kind="stable")]
         taken = [self._waiting[place] for place in order[:n]]
+        self._promised |= {
+            self._waiting[place].candidate.digest: float(promised[place]) for place in order[:n]
+        }
+        self._left = float(promised[order[n:]].max(initial=0.0))
         self._waiting = [self._waiting[place] for place in sorted(order[n:])]
         return taken
+
+    def expected_gain(self, taken: Iterable[str]) -> float:
+        """Return the share of the best time that a candidate is expected to save at most, of those
+        that wait and of those with these digests, which were ``taken`` and are not tried yet."""
+        return max([self._left, *(self._promised.get(name, 0.0) for name in [*taken])])
 
     def outline(self, proposal: Proposal) -> Outline:
         """Return the outline of a candidate's program."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kernelwright.core.candidate import Proposal
 from kernelwright.tuner.process import TunerProcess
@@ -30,6 +30,10 @@ class BuildQueue:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __iter__(self) -> Iterator[str]:
+        """The digests of the candidates."""
+        return iter([*self._waiting])
 
     def add(self, proposals: Sequence[Proposal]) -> None:
         """Add candidates, and begin to compile them."""

@@ -12,7 +12,7 @@ from kernelwright.tuner.process import TunerProcess, WorkerEnded
 from kernelwright.tuner.racing import STAGES, typical_ns
 from kernelwright.tuner.worker import NOBODY, REFERENCE, Entrant, Entry
 
-TUNER_VERSION = 1
+TUNER_VERSION = 2
 """Changes when trials are measured in another way, so that their times do not compare."""
 
 Samples = dict[str, list[float]]

@@ -30,9 +30,9 @@ AHEAD = 24
 many as the cores of a host compile. More of them would be chosen without the last trials."""
 NOISE = 0.01
 """Gain below which a faster candidate cannot be told from an equal one."""
-PATIENCE = 3
-"""Number of races in a row without a gain above the noise after which the next one is not expected
-to bring any, whatever the pool expects."""
+PATIENCE = 2
+"""Number of large races without a gain above the noise after which the next one is not expected to
+bring any, whatever the pool expects."""
 N_FINAL = 8
 """Number of candidates in the last race."""
 
@@ -95,8 +95,10 @@ class Tuner:
             stack.callback(self._queue.close)
             ahead = pool.submit(self._refill, until)
             self._runner.start()
-            while not self._is_exhausted() and not self._is_over(until):
+            while not self._is_over(until):
                 self._wait_for(ahead)
+                if self._is_exhausted():
+                    return
                 batch = self._queue.take(self._size_until(until), FIRST, until)
                 if not batch:
                     return
@@ -130,9 +132,9 @@ class Tuner:
 
     def _is_exhausted(self) -> bool:
         """Whether the next race is not expected to bring a gain above the noise."""
-        if self._n_without_gain and self._pool.expected_gain < NOISE:
+        if self._n_without_gain and self._pool.expected_gain(self._queue) < NOISE:
             return True
-        return self._n_without_gain >= PATIENCE
+        return self._n_without_gain >= PATIENCE * self._batch_size
 
     def _size_until(self, until: float) -> int:
         """Return the size of the next batch: as many as the last races would have measured in the
@@ -150,8 +152,8 @@ class Tuner:
         n_fresh = self._try(batch)
         if self._best_ns() < (1 - NOISE) * before_ns:
             self._n_without_gain = 0
-        elif n_fresh:
-            self._n_without_gain += 1
+        else:
+            self._n_without_gain += n_fresh
 
     def finalists(self, n: int, passed: Collection[str] = ()) -> list[Proposal]:
         """Race the best candidates once more, for longer; return the ``n`` fastest.

@@ -12,6 +12,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.loaders import load
 from kernelwright.search.loop import optimize
+from kernelwright.tuner.trials import TUNER_VERSION
 
 TASK = Path(__file__).parents[3] / "src/kernelwright/suites/builtin/layer_norm"
 
@@ -48,4 +49,6 @@ def test_a_second_search_tries_none_again(tmp_path, task, fork_server, few_setti
 
 def _trials(archive, result):
     _, found = result.evaluated[0]
-    return archive.trials(result.task.digest, environment=found.environment.digest, version=1)
+    return archive.trials(
+        result.task.digest, environment=found.environment.digest, version=TUNER_VERSION
+    )
