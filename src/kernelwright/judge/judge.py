@@ -6,7 +6,6 @@ import contextlib
 import functools
 import math
 import os
-import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +25,7 @@ from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.reference.setup_store import SetupStore
 from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import SharedForkServer
@@ -318,8 +318,9 @@ class Judge:
     def _open_oracle(self) -> None:
         backend, lock = self.machine.backend, self.machine.device_lock
         backend.settle()  # which starts the device: nobody waits for that
-        secret = secrets.randbits(63)
-        self.oracle = Oracle(self.task, backend.name, secret, lock.shared)
+        facts = environment.Here.of(self.device, self.settings, self.machine.threads).told
+        store = SetupStore.of(self.task, facts)
+        self.oracle = Oracle(self.task, backend.name, store.secret, lock.shared, store)
         found = environment.describe(
             self.device, backend, self.machine.threads, self.settings.cache
         )
