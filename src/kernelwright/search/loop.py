@@ -94,7 +94,7 @@ def optimize(
         archive = stack.enter_context(Archive(settings.archive))
         tuner = None
         if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
-            tuner = stack.enter_context(process_for(judge, dialects))
+            tuner = stack.enter_context(process_for(judge, dialects, fork_server))
         stack.enter_context(judge)
         search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:

@@ -1,5 +1,6 @@
 """A candidate that crashes, hangs or errs costs itself, and the others of its race are measured."""
 
+import psutil
 import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
@@ -7,7 +8,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge import Judge
-from kernelwright.tuner.process import TunerProcess
+from kernelwright.tuner.process import PROGRAM, TunerProcess, process_for
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.trials import TrialRunner
 
@@ -85,6 +86,19 @@ def test_a_bad_candidate_costs_itself(runner, name):
     assert [t.outcome for t in trials] == [TrialOutcome.MEASURED, outcome, TrialOutcome.MEASURED]
     assert trials[1].detail and trials[1].time_ns is None
     assert all(t.time_ns and t.speedup for t in (trials[0], trials[2]))
+
+
+def test_a_suite_forks_its_tuners_from_a_server_that_has_imported_torch(fork_server):
+    with (
+        Judge(task(), settings=Settings(), fork_server=fork_server) as judge,
+        process_for(judge, ("torch",), fork_server) as process,
+    ):
+        process.give(question_of(judge))
+        runner = TrialRunner(process, judge.device_lock)
+        trials = runner.measure([proposal(**BAD["crash"][1]), proposal(before="# right")])
+        own_programs = [" ".join(child.cmdline()) for child in psutil.Process().children()]
+    assert [t.outcome for t in trials] == [TrialOutcome.CRASHED, TrialOutcome.MEASURED]
+    assert not [line for line in own_programs if PROGRAM in line]
 
 
 @pytest.mark.parametrize("forward", ["x.relu_(); return x * self.scale"])

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -81,9 +82,30 @@ class SharedForkServer:
         Returns:
             False where the shared fork server has gone.
         """
+        return self._ask({"environment": dict(environment)}, (control.fileno(),))
+
+    def run(
+        self,
+        module: str,
+        *arguments: str,
+        environment: Mapping[str, str],
+        words: int,
+        fds: tuple[int, ...],
+    ) -> bool:
+        """Run a module of ours as a program that has imported torch already, in a session of its
+        own. Its first arguments are the numbers that ``fds`` have there; ``words`` is the
+        descriptor of its standard error. It is to end when a channel among them is closed.
+
+        Returns:
+            False where the shared fork server has gone.
+        """
+        request = {"environment": dict(environment), "program": [module, *arguments]}
+        return self._ask(request, (words, *fds))
+
+    def _ask(self, request: dict[str, Any], fds: tuple[int, ...]) -> bool:
         with self._lock, contextlib.suppress(protocol.Closed):
-            request = {"serve": dict(environment), "cores": os.sched_getaffinity(0)}
-            protocol.send_request(self._control, request, (control.fileno(),))
+            request["cores"] = os.sched_getaffinity(0)
+            protocol.send_request(self._control, request, fds)
             return True
         return False
 
