@@ -44,6 +44,15 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
         channel.send(_built(sources, question, meta))
 
 
+def remember_tritons_version() -> None:
+    """Have Triton read all of its files, which takes half a second of a core, here and not in every
+    process that is forked from this one."""
+    with contextlib.suppress(ImportError):
+        from torch._inductor.runtime.triton_compat import triton_key
+
+        triton_key()
+
+
 def compile_without_gpu(capability: int) -> None:
     """Let all launches of this process only compile their kernels, for GPUs of a compute
     capability such as 90."""

@@ -22,6 +22,13 @@ COMPILERS = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.cod
 """Modules that torch.compile imports when it is first called."""
 NEEDS_TRITON = ("triton.language", "triton.compiler", "torch._inductor.runtime.triton_heuristics")
 
+KEYS = (
+    ("torch._inductor.codecache", "torch_key"),
+    ("torch._inductor.runtime.triton_compat", "triton_key"),
+)
+"""Functions that read all of a compiler's files once a process, half a second of a core, to know
+its version. Forks inherit what they remember."""
+
 
 def main() -> None:
     """Serve requests until the judge closes the control socket."""
@@ -88,6 +95,9 @@ def _import_compilers() -> None:
     for name in (*COMPILERS, *NEEDS_TRITON):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for module, function in KEYS:
+        with contextlib.suppress(Exception):  # of other versions; whoever needs it asks again
+            getattr(importlib.import_module(module), function)()
 
 
 def _has_touched_a_gpu() -> bool:
