@@ -39,7 +39,7 @@ from kernelwright.judge.scheduling.memory import (
     wait_for_memory,
     with_enough_memory,
 )
-from kernelwright.judge.submission import Submission, SubmissionBuilder
+from kernelwright.judge.submission import ReadyBuilds, Submission, SubmissionBuilder
 from kernelwright.judge.timing.cores import use_threads
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
@@ -158,6 +158,11 @@ class Judge:
     def dropped(self) -> dict[str, str]:
         """Library settings that do not run this task, with the reason."""
         return self._baselines.dropped
+
+    def take_builds(self, ready: ReadyBuilds) -> None:
+        """Take compiled kernels over for candidates that our own code has written and compiled, as
+        the tuner's. Never ask ``ready`` about what a foreign candidate could have written to."""
+        self._builder.ready_builds = ready
 
     def start_baselines(self) -> None:
         """Build and compile the library settings beside what follows, because something will be

@@ -96,6 +96,8 @@ def optimize(
         if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
             tuner = stack.enter_context(process_for(judge, dialects, fork_server))
         stack.enter_context(judge)
+        if tuner is not None:
+            judge.take_builds(tuner.ready_builds)
         search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:
             search.ended = judge.nothing_to_win() if stops_early else {}

@@ -7,7 +7,9 @@ so is compiled by the worker.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import os
 import signal
 import tempfile
@@ -25,6 +27,8 @@ from kernelwright.tuner.question import Question
 
 LIMIT_S = 60
 """Longest time in seconds for one candidate."""
+_COMPILED: list[Any] = []
+"""The kernels that this process has compiled."""
 NICENESS = 10
 """Builds leave the processor to what is timed."""
 
@@ -63,9 +67,20 @@ def compile_without_gpu(capability: int) -> None:
     driver.set_active(_NoGpu(GPUTarget("cuda", capability, 32)))
 
     def launcher(kernel: Any, grid: Any) -> Any:
-        return lambda *arguments, **options: kernel.warmup(*arguments, grid=grid, **options)
+        return lambda *arguments, **options: _COMPILED.append(
+            kernel.warmup(*arguments, grid=grid, **options)
+        )
 
     KernelInterface.__getitem__ = launcher
+
+
+def cache_entry(key: str) -> str:
+    """Return the name of the folder in Triton's cache for a kernel's hash, in hexadecimal.
+
+    Source:
+        triton/runtime/cache.py (_base32).
+    """
+    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
 
 
 class _NoGpu:
@@ -82,6 +97,22 @@ class _NoGpu:
 
     def get_current_stream(self, device: int) -> int:
         return 0
+
+
+def note_of(cache: Path, source: str) -> Path:
+    """Return the file that names the entries of Triton's cache that a source's kernels lie in."""
+    return cache / f"{hashlib.blake2b(source.encode(), digest_size=16).hexdigest()}.entries"
+
+
+def entries_of(cache: Path, source: str) -> list[Path]:
+    """Return the folders of Triton's cache that a source needs: those of its kernels, and those of
+    the libraries that launch them; none if it was not compiled ahead."""
+    note = note_of(cache, source)
+    if not note.exists():
+        return []
+    launchers = {at.parent for at in cache.glob("*/*.so")}
+    kernels = [cache / name for name in note.read_text().split()]
+    return [*sorted(launchers), *filter(Path.is_dir, kernels)]
 
 
 def compile_candidate(source: str, entry: str, question: Question, arguments: list[Any]) -> None:
@@ -104,6 +135,7 @@ def compile_candidate(source: str, entry: str, question: Question, arguments: li
 def _built(sources: Sequence[tuple[str, str]], question: Question, arguments: list[Any]) -> int:
     """Compile each source with its entry in a process of its own, as many at a time as there are
     cores to spare; return the number of those that were compiled."""
+    cache = Path(os.environ["TRITON_CACHE_DIR"])
     n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
     running: set[int] = set()
     n_built = 0
@@ -115,6 +147,8 @@ def _built(sources: Sequence[tuple[str, str]], question: Question, arguments: li
             signal.alarm(LIMIT_S)
             with contextlib.suppress(BaseException):
                 compile_candidate(source, entry, question, arguments)
+                names = {cache_entry(kernel.hash) for kernel in _COMPILED}
+                note_of(cache, source).write_text(" ".join(names))
                 os._exit(0)
             os._exit(1)
         running.add(pid)

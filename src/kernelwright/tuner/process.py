@@ -15,14 +15,17 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from kernelwright.core import plugins
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import READ_AT_IMPORT
 from kernelwright.judge.scheduling.device_lock import SharedHold
+from kernelwright.tuner.builder import entries_of
 from kernelwright.tuner.question import Question, put_in_memory
 from kernelwright.tuner.supervisor import BUILDER, WORKER
 from kernelwright.tuner.worker import POSITION
@@ -80,6 +83,7 @@ class TunerProcess:
             position_fd = os.memfd_create("position")
             stack.callback(os.close, position_fd)
             os.ftruncate(position_fd, POSITION.size)
+            self._triton_cache = Path(self._variables.get("TRITON_CACHE_DIR", folder))
             self._position = mmap.mmap(position_fd, POSITION.size)
             self._control, theirs = socket.socketpair()
             with theirs:
@@ -146,6 +150,11 @@ class TunerProcess:
         except (OSError, EOFError, struct.error):
             self._builds = None
             return 0
+
+    def ready_builds(self, candidate: Candidate) -> Sequence[Path]:
+        """Return the folders of Triton's cache for a candidate that was compiled ahead here, where
+        nobody else's candidates run."""
+        return entries_of(self._triton_cache, candidate.source)
 
     def end_builds(self) -> None:
         """Kill the process that builds ahead, if there is one."""

@@ -12,12 +12,14 @@ import contextlib
 import itertools
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from kernelwright.judge.sandbox.scratch import Scratch
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
 FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
 WARM = "--warm"
+CACHE_MANAGER = "kernelwright.judge.sandbox.ready_builds:ReadyBuilds"
 READ_AT_IMPORT = {"TRITON_INTERPRET"}
 """Variables that libraries read when they are imported. A shared fork server has imported them."""
 
@@ -195,6 +198,8 @@ class ForkServer:
             scratch = os.path.join(self.scratch.path, str(next(self._counter)))
             os.mkdir(scratch)
         plan = _plan(options, scratch)
+        if options.ready:
+            plan = with_ready_builds(plan, Path(f"{scratch}-ready"))
         worker, worker_end = socket.socketpair()
         supervisor, supervisor_end = socket.socketpair()
         completion, completion_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -221,6 +226,18 @@ class ForkServer:
             _end(self.process)
         with self._lock:  # a thread that forks just now would put another folder into it
             self.scratch.close()
+
+
+def with_ready_builds(plan: isolation.Plan, folder: Path) -> isolation.Plan:
+    """The plan with copies of the compiled kernels, which every user may read: without them a child
+    that sees the whole file system would have to stay this user."""
+    for entry in plan.options.ready:
+        shutil.copytree(entry, folder / entry.name, copy_function=shutil.copyfile)
+    for at in (folder, *folder.rglob("*")):
+        at.chmod(0o755 if at.is_dir() else 0o644)
+    given = {isolation.READY_BUILDS: str(folder), "TRITON_CACHE_MANAGER": CACHE_MANAGER}
+    options = replace(plan.options, variables={**plan.options.variables, **given})
+    return replace(plan, visible=(*plan.visible, str(folder)), options=options)
 
 
 def _plan(options: ChildOptions, folder: str) -> isolation.Plan:
