@@ -360,6 +360,15 @@ class Archive:
             for row in self._read(query)
         ]
 
+    def counts(self) -> tuple[int, int]:
+        """The numbers of all trials and of all verdicts."""
+        n = sa.func.count().label("n")
+        [trials], [verdicts] = (
+            self._read(sa.select(n).select_from(table))
+            for table in (tables.trial, tables.evaluation)
+        )
+        return trials["n"], verdicts["n"]
+
     def past_calls(self, *, without_task: str) -> list[PastCall]:
         """What came of the generators' calls on all tasks but one."""
         call, run, proposal, found = tables.call, tables.run, tables.proposal, tables.evaluation

@@ -99,7 +99,7 @@ INPUTS = _options(
         'call, e.g. "transformers.LlamaConfig(hidden_size=256), layer_idx=0".',
     ),
 )
-MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode")
+MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode", "max_autotune")
 PROPOSING = _options(
     field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
     click.option(

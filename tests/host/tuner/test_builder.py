@@ -9,6 +9,8 @@ from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge
+from kernelwright.judge.sandbox.fork_server import with_ready_builds
+from kernelwright.judge.sandbox.isolation import ChildOptions, Plan
 from kernelwright.loaders import load
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals
 from kernelwright.tuner.process import TunerProcess
@@ -40,3 +42,33 @@ def test_kernels_are_compiled_without_a_gpu(tmp_path, fork_server):
         queue.add(proposals)
         queue.close()
         assert queue.take(3, 3, time.monotonic() + 60) == proposals  # the worker compiles them
+
+
+def built(process, proposal):
+    queue = BuildQueue(process)
+    queue.add([proposal])
+    assert queue.take(1, 1, time.monotonic() + 240) == [proposal]
+
+
+def test_a_finalist_is_not_compiled_again(tmp_path, fork_server):
+    """Its child gets copies of what the tuner has compiled, and compiles nothing."""
+    pytest.importorskip("triton")
+    task, device = load(EXAMPLE), Device.parse("cuda:sm_90")
+    proposal = next(iter(first_proposals(OpenedTask(Brief(task, device, ("triton",))))))
+    candidate = proposal.candidate
+    other = Candidate(candidate.source + "# other", candidate.dialect, candidate.entry)
+    first, again, given = tmp_path / "first", tmp_path / "again", tmp_path / "given"
+    with Judge(task, settings=Settings(), fork_server=fork_server) as judge:
+        question = question_of(judge)
+    with TunerProcess({"TRITON_CACHE_DIR": str(first)}, threads=1, architecture="sm_90") as process:
+        process.give(question)
+        built(process, proposal)
+        ready = process.ready_builds(candidate)
+        assert ready and not process.ready_builds(other)
+    plan = with_ready_builds(Plan("", 0, 0, options=ChildOptions(ready=tuple(ready))), given)
+    variables = {**plan.options.variables, "TRITON_CACHE_DIR": str(again)}
+    with TunerProcess(variables, threads=1, architecture="sm_90") as process:
+        process.give(question)
+        built(process, proposal)
+    assert plan.visible == (str(given),)
+    assert [*first.glob("*/*.cubin")] and not [*again.glob("*/*.cubin")]

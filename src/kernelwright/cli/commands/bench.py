@@ -9,19 +9,20 @@ from typing import Any
 import click
 
 from kernelwright.bench import exam, port_rates, results, suite
-from kernelwright.cli.options import ARCHIVE, GPUS, JSON, PART
+from kernelwright.bench.pace import Pace
+from kernelwright.cli.options import ARCHIVE, GPUS, JSON, PART, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
-from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.core.settings import Settings, load_settings, parse_seconds
 from kernelwright.report.page import require_place
 from kernelwright.suites.suite import SUITES, suite_entries
-from kernelwright.workers.slots import worker_slots
+from kernelwright.workers.slots import gpus_of, worker_slots
 
 PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
 ONLY_PORT = ("hipify", "arch")
 ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
-ONLY_SEARCH = ("budget_s", "limit_s", "total_s", "gpus")
+ONLY_SEARCH = ("budget_s", "precision", "max_autotune", "limit_s", "total_s", "gpus")
 ONLY_POLICY = ("samples", "shown", "dialect", "max_tokens")
 NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 
@@ -35,6 +36,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--every", type=click.IntRange(min=1), help="Take every N-th problem of each level. Default: 1."
 )
 @click.option("--device", metavar="DEVICE", help="Search on cpu (default), cuda, cuda:1, …")
+@field_options(Settings, "precision", "max_autotune")
 @click.option(
     "--budget", "budget_s", metavar="TIME", help="Search each task for 60s (default), 5m, 1.5h."
 )
@@ -46,7 +48,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--jobs",
     type=click.IntRange(min=1),
     help="Search or judge this many tasks, or run this many programs of port, side by side. "
-    "Default: 1; searches on one GPU as many as it takes, on several 6 in all.",
+    "Default: 1; searches on one GPU as many as it takes, on several one for every 4 cores.",
 )
 @GPUS
 @ARCHIVE
@@ -130,7 +132,7 @@ def _refuse(given: dict[str, Any], keys: Iterable[str], whose: str) -> None:
 
 
 def _tasks(name: str, given: dict[str, Any]) -> Answer:
-    keys = ("device", "budget_s", "archive", "out")
+    keys = ("device", "budget_s", "precision", "max_autotune", "archive", "out")
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
     require_place(results.page_place(name, settings, is_exam="policies" in given))
     entries = suite_entries(
@@ -158,15 +160,17 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
             on_done=on_done,
         )
         return results.answer(name, examination.outcomes, settings, examination.calls)
-    outcomes = suite.run(
-        entries,
-        settings=settings,
-        slots=worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
-        limit_s=parse_seconds(given.get("limit_s", LIMIT)),
-        total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
-        on_done=on_done,
-    )
-    return results.answer(name, outcomes, settings)
+    slots = worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs"))
+    with Pace(settings.archive, gpus_of(slots, settings.device)) as pace:
+        outcomes = suite.run(
+            entries,
+            settings=settings,
+            slots=slots,
+            limit_s=parse_seconds(given.get("limit_s", LIMIT)),
+            total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
+            on_done=on_done,
+        )
+    return results.answer(name, outcomes, settings, pace=pace.facts())
 
 
 def _port(given: dict[str, Any]) -> Answer:
