@@ -147,7 +147,7 @@ def _ranks(values: Numbers) -> Numbers:
 
 def held_out(machine: Machine, past: Groups, n_folds: int = 5) -> dict[str, Quality]:
     """Return how good the orders of tasks are that a model did not learn from, and those of the
-    prior and of the list in which they were tried.
+    prior and of the list in which they were tried. The newest trial of a task is its first.
 
     Tasks are dealt into folds; each fold is ordered by a model of the others.
     """
@@ -168,5 +168,5 @@ def held_out(machine: Machine, past: Groups, n_folds: int = 5) -> dict[str, Qual
             candidates = [(t.outline or Outline(()), t.schedule, t.dialect) for t in group]
             orders["model"].append(([*model.log_ns(candidates)], measured))
             orders["prior"].append(([*prior.log_ns(candidates)], measured))
-            orders["list"].append(([*map(float, range(len(group)))], measured))
+            orders["list"].append(([*map(float, range(len(group), 0, -1))], measured))
     return {name: quality(found) for name, found in orders.items()}

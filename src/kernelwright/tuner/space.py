@@ -29,6 +29,8 @@ from kernelwright.tuner.similar import Winners, moves_apart
 MOST_WINNERS, MOST_STEPS, MOST_MOVES = 4, 4, 8
 """Bounds of what is taken over from winners: of how many programs, for programs with how many
 steps, and in how many moves of one knob. Every move writes the texts of all neighbours."""
+N_SCHEDULES = 12
+"""Number of an emitter's own schedules for each program."""
 BEAM = 4
 """Number of leaders whose neighbours are tried."""
 
@@ -62,7 +64,7 @@ class Space:
 
     @cached_property
     def _first(self) -> Iterator[Proposal]:
-        return self._with_winners(first_proposals(self._opened))
+        return self._with_winners(first_proposals(self._opened, N_SCHEDULES))
 
     def _with_winners(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
         """Yield the proposals, and after the first of each program the same with the knobs of

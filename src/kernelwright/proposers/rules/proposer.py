@@ -369,8 +369,9 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
-    """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
+def first_proposals(opened: OpenedTask, n_schedules: int = N_FIRST) -> Iterator[Proposal]:
+    """Yield the first schedule of every variant and dialect, then the second ones, and so on, at
+    most so many of each."""
     pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
     on_gpu = graphs if opened.brief.device.kind == "cuda" else []
@@ -379,7 +380,7 @@ def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
     found = [] if is_mostly_products(on_gpu) else convolutions(on_gpu)
     for way, emitter in in_order(pairs, found, operators(on_gpu)):
         key = (way.name, emitter.dialect)
-        lines.setdefault(key, _scheduled(opened, way, emitter))
+        lines.setdefault(key, _scheduled(opened, way, emitter, n_schedules))
         order.append(lines[key])  # a pair that leads twice yields two proposals at a time
     while order:  # proposals are made on demand: for a large network each takes seconds
         for line in list(order):
@@ -406,7 +407,9 @@ def _next(line: Iterator[Proposal]) -> Proposal | None:
         return None
 
 
-def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
+def _scheduled(
+    opened: OpenedTask, variant: Variant, emitter: Emitter, n_schedules: int
+) -> Iterator[Proposal]:
     if _failed(opened.brief, variant, emitter):
         return
     try:
@@ -422,7 +425,7 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
         schedules = map(_without_runner, schedules)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
-    for schedule in itertools.islice(schedules, N_FIRST):
+    for schedule in itertools.islice(schedules, n_schedules):
         with contextlib.suppress(Unsupported):
             yield opened.proposal(variant, emitter, schedule)
 
