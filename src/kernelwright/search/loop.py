@@ -45,6 +45,7 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.admitted import AdmittedTrials
 from kernelwright.tuner.cost_model import MOST_TRIALS
 from kernelwright.tuner.process import TunerProcess, process_for
 from kernelwright.tuner.proposer import TunedRules
@@ -95,7 +96,8 @@ def optimize(
     with contextlib.ExitStack() as stack:
         archive = stack.enter_context(Archive(settings.archive))
         tuner = None
-        if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
+        tries_rules = any(map(_is_built_in_rules, settings.proposers))
+        if settings.timed and (tries_rules or settings.try_admitted):
             tuner = stack.enter_context(process_for(judge, dialects, fork_server))
         stack.enter_context(judge)
         if tuner is not None:
@@ -152,6 +154,9 @@ class _Search:
     """Best speedup over the reference in eager mode, by trial."""
 
     def __post_init__(self) -> None:
+        self.admitted: AdmittedTrials | None = None
+        if self.tuner is not None and self.settings.try_admitted and self.is_timed:
+            self.admitted = AdmittedTrials(self.judge, self.tuner)
         self.began_s = time.monotonic()
         self.deadline = self.began_s + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
@@ -382,7 +387,17 @@ class _Search:
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
-        """Judge the proposal, and archive it with its verdict."""
+        """Judge the proposal, and archive it with its verdict.
+
+        One that a trial finds clearly slower than others gets none, if the settings ask for trials
+        of what models write.
+        """
+        trial = self.admitted.slower(proposal) if self.admitted else None
+        if trial is not None:
+            self.seen.add(proposal.candidate.normal)
+            self.keep_trials([trial])
+            self.tell(f"{proposal.candidate.dialect}: {proposal.summary}: slower, not judged")
+            return
         self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
         self.has_begun = True
         self.seen.add(proposal.candidate.normal)

@@ -46,10 +46,9 @@ class Quality:
     n_tasks: int
 
     def __str__(self) -> str:
-        told = ", ".join(
-            f"top-{k} regret {100 * regret:.0f} %" for k, regret in self.regret.items()
-        )
-        return f"rank correlation {self.rank_correlation:.2f}, {told}, {self.n_tasks} tasks"
+        late = ", ".join(f"{100 * share:.0f} % ({k})" for k, share in self.regret.items())
+        told = f"rank correlation {self.rank_correlation:.2f}; the best of the first few took"
+        return f"{told} {late} longer than the best of all"
 
 
 class CostModel:
