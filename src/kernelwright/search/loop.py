@@ -209,8 +209,8 @@ class _Search:
     def answer_at_once(self) -> None:
         """Write the kernel that an earlier search found here, if any; this search goes on from
         it."""
-        best = ranking.best(self.history) if self.is_timed else None
-        if best is None:
+        best = ranking.best(self.history)
+        if best is None or not self.is_timed:
             return
         proposal, found = best
         path = write_source(proposal.candidate, Path(self.settings.out), self.task.name)
