@@ -1,6 +1,7 @@
 """The tuner on an NVIDIA GPU: Triton and CUDA candidates are tried, and a lost GPU context costs
 the candidate that lost it."""
 
+import itertools
 import time
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from kernelwright.core.trial import TrialOutcome
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.loaders import load
+from kernelwright.tuner.cost_model import CostModel
+from kernelwright.tuner.pool import Pool
+from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of
+from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import Tuner
@@ -52,8 +57,10 @@ def test_candidates_are_tried(judge, dialect):
     with process_for(judge, (dialect,)) as process:
         process.give(question_of(judge))
         runner = TrialRunner(process, judge.device_lock)
+        pool = Pool(Space(brief), CostModel(machine("cuda", 1)))
+        queue = BuildQueue(process)
         tuner = Tuner(
-            Space(brief), runner, batch_size=16, builds_ahead=True, on_trials=trials.extend
+            pool, runner, queue, batch_size=16, builds_ahead=True, on_trials=trials.extend
         )
         tuner.run(time.monotonic() + 20.0)
         best = tuner.finalists(1)
@@ -65,7 +72,7 @@ def test_candidates_are_tried(judge, dialect):
 
 def test_a_lost_context_costs_the_candidate_that_lost_it(judge):
     space = Space(Brief(judge.task, judge.device, ("triton",)))
-    first, second = space.batch(2, [])
+    first, second = itertools.islice(space.stream([]), 2)
     lost = Proposal(Candidate(LOST, "torch"), "rules", schedule={"kernels": {}})
     with process_for(judge, ("triton",)) as process:
         process.give(question_of(judge))

@@ -17,7 +17,10 @@ from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.codegen.triton.image import layouts
 from kernelwright.compiler.codegen.triton.ops import pointwise
-from kernelwright.compiler.codegen.triton.product_schedule import product_choices
+from kernelwright.compiler.codegen.triton.product_schedule import (
+    product_choices,
+    product_neighbours,
+)
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.ir import Program, Ref
@@ -132,3 +135,11 @@ def test_dividing_by_a_power_of_two_is_multiplying():
     assert text("3.0") == "tl.div_rn(x, 3.0)"
     assert text("y") == "tl.div_rn(x, y)"
     assert text("2", "int64") == "x // 2"
+
+
+@pytest.mark.parametrize(("k", "parts"), [(4096, [2, 4]), (512, [2]), (4000, [])])
+def test_a_whole_sum_has_neighbours_with_even_parts_of_it(k, parts):
+    (step,) = plain_product(1024, 1024, k).own()
+    [whole, *_] = [knobs for knobs in product_choices(step) if "parts" not in knobs]
+    near = [n["parts"] for n in product_neighbours(step, whole) if "parts" in n]
+    assert near == parts
