@@ -84,6 +84,8 @@ PARTS: dict[str, tuple[type, str]] = {
     "finalists ranked": (Judge, "_rank"),
     "verdict": (Judge, "_conclude"),
 }
+WARM_S = 8.0
+"""The time that a shared fork server gets to import everything."""
 SET_UP = (
     *("open", "fork", "child", "a setting", "the empty", "settings", "baselines", "candidate"),
     *("tuner", "judge", "nothing", "finalists", "verdict", "checks", "timed", "kind"),
@@ -173,7 +175,7 @@ def measure(entry: SuiteEntry, options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(SharedForkServerProcess()) if options.warm else None
         if server is not None:
-            time.sleep(12.0)  # until it has imported everything
+            time.sleep(WARM_S)
         spans = Spans()
         for name, (owner, method) in PARTS.items():
             spans.watch(name, owner, method)
