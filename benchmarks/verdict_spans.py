@@ -1,13 +1,14 @@
 """Where the seconds of a verdict go: each part of the judge's work, for the first and later ones.
 
     python benchmarks/verdict_spans.py [--device cuda] [--dialect triton] [--warm] [--again]
-                                       [--verdicts N] [--search SECONDS] [TASK ...]
+                                       [--verdicts N] [--untimed] [--search SECONDS] [TASK ...]
 
 Judges the rules' first candidate of each built-in task N times, as a search would, and prints when
 each part of the set-up began and ended, and then what the parts of a verdict took. ``--warm`` forks
 from a server that has imported torch's compilers, as a suite does; ``--again`` opens a second judge
-of the same task in a new process, which finds what the first has kept. ``--search`` searches each
-task with this budget instead, and prints when each part of the search began and ended.
+of the same task in a new process, which finds what the first has kept; with ``--untimed`` no
+library setting starts. ``--search`` searches each task with this budget instead, and prints when
+each part of the search began and ended.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ def measure(entry: SuiteEntry, options: argparse.Namespace) -> None:
         verdicts: list[tuple[float, Evaluation]] = []
         for number, candidate in enumerate(some):
             n_before, start_s = len(spans.found), time.monotonic()
-            found = judge.evaluate(candidate)
+            found = judge.evaluate(candidate, timed=not options.untimed)
             verdicts.append((time.monotonic() - start_s, found))
             if number == 0:
                 print(f"first verdict after {time.monotonic() - spans.start_s:.2f} s")
@@ -209,8 +210,10 @@ def show(number: int, timed: tuple[float, Evaluation], totals: dict[str, Any]) -
         samples = found.timing.samples_ns.values()
         calls_s = sum(ns for one in samples for ns in one if ns is not None) * 1e-9
         n_rounds = len(next(iter(samples)))
+    used_s = time.process_time()
     print(
-        f"verdict {number}: {seconds:.2f} s, {found.status} {found.why[:80]}: build "
+        f"verdict {number}: {seconds:.2f} s, {used_s:.2f} s of processor so far, "
+        f"{found.status} {found.why[:80]}: build "
         f"{cost.build_s:.2f}, checks {cost.check_s:.2f}, timing {cost.time_s:.2f}, timed calls "
         f"{calls_s:.3f} in {n_rounds} rounds"
     )
@@ -225,6 +228,7 @@ def main() -> None:
     parser.add_argument("--dialect", default="")
     parser.add_argument("--verdicts", type=int, default=4)
     parser.add_argument("--search", type=float, default=0.0)
+    parser.add_argument("--untimed", action="store_true")
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
