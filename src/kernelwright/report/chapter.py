@@ -6,11 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from kernelwright.archive import Archive, ranking
+from kernelwright.archive import Archive, Run, ranking
 from kernelwright.archive.conclusion import Conclusion, conclusion_over_shapes
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.call import Call
@@ -18,10 +18,16 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
+from kernelwright.core.trial import Trial
 from kernelwright.loaders.shapes import at_shapes_of
 from kernelwright.proposers.emitted import MARK
-from kernelwright.report.facts import ordered
+from kernelwright.report.facts import bytes_text, ordered
+from kernelwright.report.knobs import N_SHOWN, Knob, knobs
+from kernelwright.report.roofline import Roofline, roofline
 from kernelwright.report.spending import Spending, spending
+
+_CHOSEN = re.compile(r"\[(\w+)\]")
+"""The one that is chosen in 'always [madvise] never'."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class Chapter:
     """What models were asked for the task, on whatever device."""
     gpu: str = ""
     """The GPU's name, where there is one."""
+    trials: Sequence[Trial] = ()
+    """What the tuner measured in the environment of the newest verdict."""
+    ended: Mapping[str, Any] = field(default_factory=dict)
+    """What the last search on the device found out before it ended."""
     shapes: Sequence[AtShape] = ()
     """The further shapes that the task lists, as far as they were searched."""
 
@@ -116,6 +126,28 @@ class Chapter:
         return self.conclusion.sentence(self.strongest)
 
     @property
+    def source_path(self) -> str:
+        """The file that the last search wrote, if it is of the winner or there is none."""
+        path = str(self.ended.get("source", ""))
+        short = self.best[0].candidate.digest.removeprefix("b2:")[:10] if self.best else ""
+        return path if short in path else ""
+
+    @property
+    def roofline(self) -> Roofline | None:
+        """Where the winner and the library's settings stand; None where nobody looked."""
+        about = self.conclusion.pair
+        times_ns = list(self.baselines_ns)
+        if about is not None and about[1].timing is not None:
+            name = "the kernel" if self.best else "the undecided kernel"
+            times_ns.append((name, about[1].timing.median_ns(CANDIDATE)))
+        return roofline(self.ended, times_ns)
+
+    @property
+    def knobs(self) -> list[Knob]:
+        """The knobs that mattered most among the trials."""
+        return knobs(self.trials)[:N_SHOWN]
+
+    @property
     def gain(self) -> float:
         """The best's speedup, over all shapes of the task; 1 where the library stays best, because
         that is handed back."""
@@ -173,11 +205,33 @@ def chapters(
             ]
             history = ranking.newest(here)
             n_older = len(here) - len(history)
-            shapes = _shapes(archive, each, known, (device, gpu))
-            chapter = Chapter(each, device, history, [], n_older, calls, gpu, shapes)
+            environment = history[-1][1].environment.digest
+            chapter = Chapter(
+                each,
+                device,
+                history,
+                [],
+                n_older,
+                calls,
+                gpu,
+                trials=archive.newest_trials(each.digest, environment=environment),
+                ended=_ended(archive.runs(each.digest), device, gpu),
+                shapes=_shapes(archive, each, known, (device, gpu)),
+            )
             best = chapter.best
             lineage = archive.lineage(best[1].candidate) if best else []
             found.append(replace(chapter, lineage=lineage))
+    return found
+
+
+def _ended(runs: Sequence[Run], device: str, gpu: str) -> Mapping[str, Any]:
+    """What the last search that ended on a device found out."""
+    found: Mapping[str, Any] = {}
+    for run in runs:
+        ended = run.settings.get("ended", {})
+        its_gpu = ended.get("environment", {}).get("gpu", "")
+        if (ended.get("device"), its_gpu) == (device, gpu):
+            found = ended
     return found
 
 
@@ -205,12 +259,26 @@ def unjudged(archive: Archive, found: Sequence[Chapter]) -> list[tuple[str, str]
 
 
 def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values as text, in order of name."""
+    """Names and values as text, in order of name; what has no value is left out."""
     return [
-        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
+        (name.removesuffix("_bytes").replace("_", " "), _value_text(name, value))
         for name, value in sorted(facts.items())
         if value not in ("", None)
     ]
+
+
+def _value_text(name: str, value: Any) -> str:
+    """A fact for a person: '32 MiB', 'yes', '2596, 2596', and 'madvise' for a choice of Linux's."""
+    if name.endswith("_bytes") and isinstance(value, int):
+        return bytes_text(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_value_text("", one) for one in value)
+    if isinstance(value, str):
+        chosen = _CHOSEN.search(value)
+        return chosen[1] if chosen else value
+    return json.dumps(value)
 
 
 def while_timed(conditions: Conditions | None) -> list[tuple[str, str]]:

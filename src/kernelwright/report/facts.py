@@ -211,6 +211,14 @@ def duration_text(ns: float) -> str:
     return f"{ns:.3g} ns"
 
 
+def bytes_text(n_bytes: float) -> str:
+    """'32 MiB', for sizes of memory."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes:.0f} bytes"
+
+
 def printable(text: str, limit: int | None = None) -> str:
     """Text by a stranger without control characters, which could repaint a terminal, and without
     halves of surrogate pairs, which cannot be written."""
