@@ -19,6 +19,8 @@ class Kernels:
         self.driver = ctypes.CDLL("libcuda.so.1")
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         binary = self.compile(nvrtc, source)
+        self.context = ctypes.c_void_p()
+        self.check(self.driver.cuCtxGetCurrent(ctypes.byref(self.context)))
         self.check(self.driver.cuModuleLoadData(ctypes.byref(module), binary))
         self.functions = {}
         for name in names:
@@ -61,10 +63,13 @@ class Kernels:
         across, down = threads
         sizes = (blocks, 1, 1, across, down, 1, 0)
         what = (self.functions[name], *sizes, stream, arguments)
-        if together:
-            self.check(self.driver.cuLaunchCooperativeKernel(*what))
-        else:
-            self.check(self.driver.cuLaunchKernel(*what, None))
+        run = self.driver.cuLaunchCooperativeKernel if together else self.driver.cuLaunchKernel
+        what = what if together else (*what, None)
+        status = run(*what)
+        if status == 201:  # no context: nothing of this thread has used the GPU
+            self.check(self.driver.cuCtxSetCurrent(self.context))
+            status = run(*what)
+        self.check(status)
 
 
 def aligned(tensor):
