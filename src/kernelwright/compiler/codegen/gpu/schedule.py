@@ -36,7 +36,8 @@ PART_COLUMNS = 4096
 LEAST_PART = 512
 """Least number of elements in a part that neighbours of a schedule may cut; chosen as two values
 for each of 256 threads."""
-MAX_SCHEDULES = 6
+MAX_SCHEDULES = 12
+"""Number of ranks of choices that become schedules of a whole program."""
 CONVOLVED_BYTES_S = 4e11
 """Bytes per second that the library's convolutions are assumed to write: a tenth of a copy's
 rate."""
