@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.places import written_whole
+from kernelwright.models import forms
 from kernelwright.report.facts import duration_text, ratio_text, speedup_facts
 from kernelwright.report.table import plain_table
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from kernelwright.models.accelerate import Accelerated, Step
 
 WIDTH = 120
+HOW = {
+    forms.KERNELS: "",
+    forms.WITH_KERNELS[forms.GRAPH]: "; result.fastest(inputs) makes a CUDA graph of it for this",
+    forms.WITH_KERNELS[forms.COMPILE]: "; call torch.compile on it for this",
+    forms.WITH_KERNELS[forms.COMPILE_GRAPH]: '; torch.compile it with mode="reduce-overhead"',
+}
+"""How a user gets the model's fastest form."""
 
 
 def step_table(accelerated: Accelerated) -> Table:
@@ -56,7 +64,7 @@ def headline(accelerated: Accelerated) -> str:
     name = type(accelerated.model).__name__
     if accelerated.speedup is None or not accelerated.kernels:
         return f"{name}: nothing pays in the whole model; it is as it was"
-    how = "" if accelerated.form == "kernels" else "; call torch.compile on it for this"
+    how = HOW[accelerated.form]
     off = ""
     if accelerated.deviation is not None:
         mine, theirs = accelerated.deviation.kernels, accelerated.deviation.library

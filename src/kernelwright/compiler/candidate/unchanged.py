@@ -22,7 +22,7 @@ from torch import nn
 class Kept:
     """What a module keeps from call to call. A copy of the module begins with nothing."""
 
-    seen = prepared = prepared_from = replay = None
+    seen = reason = prepared = prepared_from = replay = None
 
     def __init__(self):
         self.misses = {}  # why calls were served by the module's own forward → how many
@@ -33,6 +33,7 @@ class Kept:
 
 TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
 """Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
+UNSEEN = "torch.compile of torch before 2.13 cannot look at the module; call it once before"
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
 NOTES = {"_kept", "on_miss", "_is_hf_initialized"}  # the last by transformers, of every part
 PLUMBING = {*vars(nn.Module()), *COMPILING, *NOTES}  # these say nothing of a forward
@@ -199,8 +200,6 @@ class Described:
         Only where one differs the module is described anew.
         """
         if torch.compiler.is_dynamo_compiling():
-            if not TRACES_MODULES:
-                return "torch.compile of torch before 2.13 cannot look at the module"
             return self.why_changed_at_trace(module)
         kept = kept_by(module)
         if kept.seen is not None:
@@ -215,7 +214,8 @@ class Described:
             except Exception:  # tensors were replaced, which are compared number by number
                 pass
         kept.seen = self.look(module)
-        return kept.seen[0]
+        kept.reason = kept.seen[0]
+        return kept.reason
 
     def look(self, module):
         """The difference, and what the module has now for the next call to compare."""
@@ -245,7 +245,8 @@ class Described:
 
     def why_changed_at_trace(self, module):
         """The same for torch.compile, which looks again where a part or a number is another later;
-        of hooks it says that it does not."""
+        of hooks it says that it does not. Before torch 2.13 it relies on the last plain call for
+        all but numbers and texts."""
         for path, (_, own) in self.parts.items():
             part = module
             for step in path.split(".") if path else ():
@@ -258,4 +259,7 @@ class Described:
                     and getattr(part, name, None) != value
                 ):
                     return f"{name} of {path or 'the module'} is another"
-        return self.difference(module)
+        if TRACES_MODULES:
+            return self.difference(module)
+        kept = getattr(module, "_kept", None)  # what the last call saw that was not traced
+        return UNSEEN if kept is None or kept.reason is None else kept.reason
