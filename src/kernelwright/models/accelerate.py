@@ -1,6 +1,6 @@
 """``kw.accelerate``: kernels for the modules of a model where they pay in the model.
 
-The model is profiled. Equal modules are one task. The task with the largest share of the time is
+The model is profiled. Equal modules are one task. The task with the most time above the roofline is
 searched first, and what is inside it only if it brings nothing. A kernel stays if the model's
 outputs are still right and the whole model is faster with it than without, by an interval.
 """
@@ -33,8 +33,9 @@ from kernelwright.runtime.calls import ByPosition
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
 from kernelwright.search.result import OnProgress, Result
 
-MIN_SHARE = 0.02
-"""Groups with a smaller share of the model's time are left alone: all of it would bring 2 %."""
+LEAST_WORTH = 0.02
+"""Groups where the best possible kernel would save a smaller share of the model's time are left
+alone."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
 MOST_SHARE = 0.4
@@ -203,7 +204,8 @@ class Acceleration:
         why = group.why_not or self.why_skipped(group, left_s)
         if why:
             return Step(group, "skipped", why)
-        share = group.share / (group.share + sum(g.share for g in waiting if not group.holds(g)))
+        others = sum(other.worth for other in waiting if not group.holds(other))
+        share = group.worth / (group.worth + others)
         budget_s = max(MIN_SEARCH_S, left_s * min(share, MOST_SHARE))
         path = group.paths[0]
         example = example_of(self.given, path)
@@ -220,8 +222,8 @@ class Acceleration:
         return self.weighed(group, example, result)
 
     def why_skipped(self, group: Group, left_s: float) -> str:
-        if group.share < MIN_SHARE:
-            return f"less than {MIN_SHARE:.0%} of the time"
+        if group.worth < LEAST_WORTH:
+            return f"less than {LEAST_WORTH:.0%} of the time can be won"
         if isinstance(self.given.model.get_submodule(group.paths[0]), BEATEN_BY_NONE):
             return "one product, which is the library's"
         return "" if left_s > 0 else "the budget is spent"

@@ -70,8 +70,10 @@ class Gate:
             limit = max(TIMES * own, FLOOR_STEPS * torch.finfo(mine.dtype).eps)
             kernels, library, allowed = max(kernels, off), max(library, own), max(allowed, limit)
             if not off <= limit:
-                why = why or f"an output is off by {off:.2g} of its largest number, the library's "
-                f"by {own:.2g}"
+                why = why or (
+                    f"an output is off by {off:.2g} of its largest number, the library's by "
+                    f"{own:.2g}"
+                )
             if exact.dim() and exact.shape[-1] >= LEAST_CLASSES:
                 regrets, noise = _regrets(mine, exact), _regrets(theirs, exact)
                 regret = max(regret or 0.0, regrets.max().item())

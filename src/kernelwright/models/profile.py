@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 
 from kernelwright.compiler.candidate.unchanged import HOOKS, description_of
 from kernelwright.models.given import Given
+from kernelwright.models.roofline import least_s
 from kernelwright.runtime.calls import PLAIN, Call, Uncallable, call_of
 from kernelwright.runtime.dispatch import forms_of
 
@@ -47,6 +48,13 @@ class Group:
     """Why no kernel can be searched for it; empty where one can."""
     call: Call = PLAIN
     """How they are called."""
+    room: float = 1.0
+    """The share of their time above what memory traffic and arithmetic take at the least."""
+
+    @property
+    def worth(self) -> float:
+        """The share of the model's time that the best possible kernel would save."""
+        return self.share * self.room
 
     def holds(self, other: Group) -> bool:
         """Whether modules of the other group are inside modules of this one."""
@@ -67,8 +75,17 @@ class _Seen:
     """For each forward, what a clock gave at the begin and the end of each call."""
 
 
+@dataclass(frozen=True)
+class _Time:
+    """One module's part of the forward's time, as shares."""
+
+    share: float
+    least: float
+    """The share that it would have at the rates of memory and arithmetic."""
+
+
 def profile(given: Given) -> list[Group]:
-    """The groups of a model's modules, the one with the largest share of the time first."""
+    """The groups of a model's modules, the one where most can be won first."""
     clock = _Clock(given.device)
     seen: dict[str, _Seen] = {}
     given.run(given.model)
@@ -86,7 +103,11 @@ def profile(given: Given) -> list[Group]:
         each = [sum(clock.seconds(*span) for span in spans) for spans in calls.spans]
         return min(1.0, statistics.median(each) / whole_s)
 
-    return _groups(given.model, seen, {path: share(calls) for path, calls in seen.items()})
+    least = least_s(given)
+    times = {
+        path: _Time(share(calls), least.get(path, 0.0) / whole_s) for path, calls in seen.items()
+    }
+    return _groups(given.model, seen, times)
 
 
 def example_of(given: Given, path: str) -> list[Any]:
@@ -162,9 +183,7 @@ def _hooks(path: str, seen: dict[str, _Seen], clock: _Clock, number: int) -> tup
     return before, after
 
 
-def _groups(
-    model: nn.Module, seen: Mapping[str, _Seen], shares: Mapping[str, float]
-) -> list[Group]:
+def _groups(model: nn.Module, seen: Mapping[str, _Seen], times: Mapping[str, _Time]) -> list[Group]:
     groups: dict[str, Group] = {}
     for path, calls in seen.items():
         module = model.get_submodule(path)
@@ -175,12 +194,19 @@ def _groups(
             key, Group(type(module).__name__, [], 0.0, 0, why_not, calls.call)
         )
         group.paths.append(path)
-        group.share += shares[path]
+        group.share += times[path].share
         group.n_calls += len(calls.spans[-1])
-    found = sorted(groups.values(), key=lambda group: -group.share)
+    found = list(groups.values())
     for group in found:
-        group.why_not = group.why_not or _why_container(group, found, shares)
-    return found
+        least = sum(times[path].least for path in group.paths)
+        group.room = max(0.0, 1.0 - least / group.share) if group.share else 0.0
+        group.why_not = group.why_not or _why_container(group, found, times)
+    return sorted(found, key=lambda group: (-_worth_whole(group, found), group.paths[0].count(".")))
+
+
+def _worth_whole(group: Group, groups: Sequence[Group]) -> float:
+    """A group's worth, which is not less than that of any other inside it: clocks are noisy."""
+    return max(other.worth for other in groups if other is group or group.holds(other))
 
 
 def _description(model: nn.Module, path: str) -> Any:
@@ -210,7 +236,7 @@ def _has_hooks(part: nn.Module) -> bool:
     return any(getattr(part, name) for name in HOOKS)
 
 
-def _why_container(group: Group, groups: Sequence[Group], shares: Mapping[str, float]) -> str:
+def _why_container(group: Group, groups: Sequence[Group], times: Mapping[str, _Time]) -> str:
     """Why a group's modules are not searched whole: equal ones inside them are, once for all."""
     path = group.paths[0]
     inside: dict[int, list[str]] = defaultdict(list)
@@ -219,8 +245,8 @@ def _why_container(group: Group, groups: Sequence[Group], shares: Mapping[str, f
             if each.startswith(f"{path}."):
                 inside[number].append(each)
     for number, paths in inside.items():
-        share = sum(shares[each] for each in paths)
-        has_parts = any(p.startswith(f"{paths[0]}.") for p in shares)
-        if len(paths) > 1 and has_parts and share > CONTAINER_SHARE * shares[path]:
+        share = sum(times[each].share for each in paths)
+        has_parts = any(p.startswith(f"{paths[0]}.") for p in times)
+        if len(paths) > 1 and has_parts and share > CONTAINER_SHARE * times[path].share:
             return f"it holds {len(paths)} equal modules {groups[number].kind}, searched as one"
     return ""

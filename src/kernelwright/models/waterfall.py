@@ -28,8 +28,8 @@ HOW = {
 
 
 def step_table(accelerated: Accelerated) -> Table:
-    """A row for each kind of modules, the one with the largest share of the time first."""
-    table = plain_table("modules", "share", "kernel alone", "in the model", "outcome")
+    """A row for each kind of modules, in the order in which they were tried."""
+    table = plain_table("modules", "share", "room", "kernel alone", "in the model", "outcome")
     for step in accelerated.steps:
         group = step.group
         where = group.paths[0] if len(group.paths) == 1 else f"{group.paths[0]} …"
@@ -39,6 +39,7 @@ def step_table(accelerated: Accelerated) -> Table:
         table.add_row(
             name,
             f"{group.share:.0%}",
+            f"{group.room:.0%}",
             ratio_text(alone) if alone else "",
             ratio_text(step.brought) if step.brought else "",
             why,
@@ -99,6 +100,7 @@ def _step_facts(step: Step) -> dict[str, Any]:
         "kind": step.group.kind,
         "paths": step.group.paths,
         "share": step.group.share,
+        "room": step.group.room,
         "outcome": step.outcome,
         "why": step.why or None,
         "kernel": speedup_facts(found) if found else None,
