@@ -24,7 +24,8 @@ from kernelwright.runtime.dispatch import forms_of
 N_PROFILED = 5
 """Forwards of which the median is taken, after one that warms up."""
 CONTAINER_SHARE = 0.5
-"""A module is a container if repeated modules inside it have more than this share of its time."""
+"""A module is a container if equal modules inside it have more than this share of its least time,
+which, unlike times, is the same in every run."""
 _NUMBER = re.compile(r"(^|_)(idx|index|id|number)$")
 """Names of attributes in which a module keeps its own number in a list of equal ones."""
 
@@ -245,8 +246,8 @@ def _why_container(group: Group, groups: Sequence[Group], times: Mapping[str, _T
             if each.startswith(f"{path}."):
                 inside[number].append(each)
     for number, paths in inside.items():
-        share = sum(times[each].share for each in paths)
+        least = sum(times[each].least for each in paths)
         has_parts = any(p.startswith(f"{paths[0]}.") for p in times)
-        if len(paths) > 1 and has_parts and share > CONTAINER_SHARE * times[path].share:
+        if len(paths) > 1 and has_parts and least > CONTAINER_SHARE * times[path].least:
             return f"it holds {len(paths)} equal modules {groups[number].kind}, searched as one"
     return ""
