@@ -77,7 +77,7 @@ def usable(given: Given) -> list[str]:
     """The library's forms that can be made for these inputs."""
     if given.device.type != "cuda":
         return [EAGER, COMPILE]
-    return [form for form in LIBRARY if form != GRAPH or given.is_stateless]
+    return [form for form in LIBRARY if form != GRAPH or given.is_replayable]
 
 
 def library_form(name: str) -> str:
@@ -95,7 +95,9 @@ def made(form: str, given: Given) -> Form:
         return given.model
     if form == GRAPH:
         given.restore()
-        return Graphed(given.model, *given.args, **given.named)
+        graphed = Graphed(given.model, *given.args, **given.named)
+        given.restore()  # warming up has filled a cache
+        return graphed
     mode = "reduce-overhead" if form == COMPILE_GRAPH else None
     compiled: Form = torch.compile(given.model, mode=mode)
     with torch._dynamo.config.patch(recompile_limit=RECOMPILES):  # forms share their code

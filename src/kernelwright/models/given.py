@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -43,11 +44,16 @@ class Given:
         self._tensors = [(t, t._version, t.clone()) for t in held if _is_tensor(t)]
         self._lists = [(v, list(v)) for _, own in self._objects for v in _lists_in(own)]
 
-    @property
-    def is_stateless(self) -> bool:
-        """Whether the inputs are tensors and plain values alone, which a forward leaves as they
-        are."""
-        return not self._objects
+    @functools.cached_property
+    def is_replayable(self) -> bool:
+        """Whether a forward changes nothing among its inputs but the contents of tensors, so that
+        a CUDA graph of it does the same: a static cache is so, and a growing one is not."""
+        self.run(self.model)
+        return all(
+            vars(holder).get(name, holder) is value
+            for holder, own in self._objects
+            for name, value in own.items()
+        ) and all(_same_items(listed, items) for listed, items in self._lists)
 
     def with_model(self, model: nn.Module) -> Given:
         """The same inputs for a twin of the model."""
@@ -173,6 +179,10 @@ def _flat(own: Mapping[str, Any]) -> list[Any]:
 
 def _lists_in(own: Mapping[str, Any]) -> list[list[Any]]:
     return [value for value in own.values() if type(value) is list]
+
+
+def _same_items(listed: list[Any], items: list[Any]) -> bool:
+    return len(listed) == len(items) and all(a is b for a, b in zip(listed, items, strict=True))
 
 
 def _nearly_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
