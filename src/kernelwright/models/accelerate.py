@@ -331,4 +331,4 @@ class Acceleration:
 def _why_no_win(result: Result) -> str:
     if result.reasons:
         return "; ".join(result.reasons)
-    return f"nothing beats {result.strongest or 'the library'}"
+    return result.conclusion.sentence(result.strongest)

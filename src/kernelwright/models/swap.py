@@ -25,7 +25,7 @@ class Swapped:
 def put_in(model: nn.Module, kernels: Mapping[str, Swapped], on_miss: str) -> None:
     """Give the modules at these paths forwards that call the kernels, with the modules' weights."""
     for path, swapped in kernels.items():
-        serve(model.get_submodule(path), swapped.kernels, on_miss, swapped.call)
+        serve(model.get_submodule(path), swapped.kernels, on_miss, call=swapped.call)
 
 
 def take_out(model: nn.Module, paths: Iterable[str]) -> None:
