@@ -27,7 +27,7 @@ from kernelwright.models.clock import interleaved_ns, speedup
 from kernelwright.models.gate import Deviation, Gate
 from kernelwright.models.given import Given
 from kernelwright.models.profile import Group, example_of, profile
-from kernelwright.models.swap import Swapped, missing_raises, put_in, take_out, twin_of
+from kernelwright.models.swap import Swapped, missing, noted_misses, put_in, take_out, twin_of
 from kernelwright.runtime.build import build
 from kernelwright.runtime.calls import ByPosition
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
@@ -257,7 +257,7 @@ class Acceleration:
         model, given = self.given.model, self.given
         try:
             put_in(model, kernels, self.on_miss)
-            with missing_raises(model, kernels):
+            with missing(model, kernels, "raise"):
                 deviation = self.gate.compare(given.run(model))
         except (KernelwrightError, RuntimeError) as error:
             why = error.what if isinstance(error, KernelwrightError) else str(error)
@@ -292,9 +292,7 @@ class Acceleration:
         made: dict[str, forms.Form] = {}
         for form in forms.usable(self.given):
             made |= self.forms_of(form, {form: plain})
-            if self.found.kernels:
-                with missing_raises(model, self.found.kernels):
-                    made |= self.forms_of(form, {forms.WITH_KERNELS[form]: model})
+            made |= self.with_kernels(form)
         self.found.times_ns = self.timed(made, 2 * self.clock_s)
         ratio = self.found.speedup
         if self.found.kernels and (ratio is None or not ratio.is_win):
@@ -307,6 +305,19 @@ class Acceleration:
                 else step
                 for step in self.found.steps
             ]
+
+    def with_kernels(self, form: str) -> dict[str, forms.Form]:
+        """The model with kernels in one of the library's forms, by its name; nothing where no
+        kernel serves there, as where torch.compile gives a layer other inputs."""
+        paths, name = self.found.kernels, forms.WITH_KERNELS[form]
+        if not paths:
+            return {}
+        with noted_misses(self.given.model, paths) as reasons:
+            made = self.forms_of(form, {name: self.given.model})
+        if made and len(reasons) >= len(paths):
+            self.found.failed_forms[name] = f"no kernel serves there: {reasons[0]}"
+            return {}
+        return made
 
     def timed(self, made: Mapping[str, forms.Form], limit_s: float) -> dict[str, list[int]]:
         return interleaved_ns(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from kernelwright.compiler.candidate.unchanged import MISS
 from kernelwright.runtime.calls import Call
 from kernelwright.runtime.dispatch import Key, serve
 
@@ -43,14 +45,30 @@ def twin_of(model: nn.Module) -> nn.Module:
 
 
 @contextlib.contextmanager
-def missing_raises(model: nn.Module, paths: Iterable[str]) -> Iterator[None]:
-    """Context in which a call that no kernel serves raises a RuntimeError."""
+def missing(model: nn.Module, paths: Iterable[str], on_miss: str) -> Iterator[None]:
+    """Context in which ``on_miss`` says what happens at a call that no kernel serves."""
     served = [vars(model.get_submodule(path)) for path in paths]
     before = [held["on_miss"] for held in served]
     try:
         for held in served:
-            held["on_miss"] = "raise"
+            held["on_miss"] = on_miss
         yield
     finally:
-        for held, on_miss in zip(served, before, strict=True):
-            held["on_miss"] = on_miss
+        for held, own in zip(served, before, strict=True):
+            held["on_miss"] = own
+
+
+@contextlib.contextmanager
+def noted_misses(model: nn.Module, paths: Iterable[str]) -> Iterator[list[str]]:
+    """Context with a list of the reasons why calls are not served, one for each call that
+    torch.compile traces."""
+    reasons: list[str] = []
+
+    def note(message: Warning | str, *_: Any, **__: Any) -> None:
+        if (text := str(message)).startswith(MISS):
+            reasons.append(text.removeprefix(MISS).lstrip(": "))
+
+    with warnings.catch_warnings(), missing(model, paths, "warn"):
+        warnings.simplefilter("always")
+        warnings.showwarning = note
+        yield reasons
