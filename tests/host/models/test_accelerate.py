@@ -16,7 +16,7 @@ from kernelwright.models import waterfall
 from kernelwright.models.accelerate import Accelerated, Step
 from kernelwright.models.given import Given
 from kernelwright.models.profile import example_of, profile
-from kernelwright.models.swap import Swapped, put_in, take_out
+from kernelwright.models.swap import Swapped, noted_misses, put_in, take_out
 from kernelwright.runtime.dispatch import forms_of
 
 __all__ = ["cache_folder"]
@@ -56,6 +56,21 @@ def test_kernels_are_put_in_and_taken_out(kernels) -> None:
     torch.testing.assert_close(net(X)["logits"], changed)
     net.layers[0].norm.weight.div_(2)
     assert not any("forward" in vars(module) for module in net.modules())
+
+
+@torch.no_grad()
+def test_calls_that_no_kernel_serves_under_torch_compile_are_noted(kernels) -> None:
+    net = Net().eval()
+    built = {
+        path: Swapped(swapped.call, {k: kw.build(file) for k, file in swapped.kernels.items()})
+        for path, swapped in kernels.kernels.items()
+    }
+    put_in(net, built, "raise")
+    for x, n_missed in ((X, 0), (X.transpose(0, 1).contiguous().transpose(0, 1), 3)):
+        with noted_misses(net, built) as reasons:
+            torch.compile(net, backend="eager")(x)
+        assert len(reasons) == n_missed
+    assert vars(net.layers[0].norm)["on_miss"] == "raise"
 
 
 @torch.no_grad()
