@@ -41,7 +41,10 @@ class FirstCandidates(Acceleration):
         return "" if group.kind == self.kind else "not asked for"
 
     def first(self, task: Task, settings: Settings) -> Result:
-        best = proposals(task)[0]
+        found = proposals(task)
+        if not found:
+            return Result(task, None, None, [], "eager", None, "")
+        best = found[0]
         path = write_source(best.candidate, self.folder, task.name)
         return Result(task, best, verdict(best.candidate, 2.0), [], "eager", path, "")
 

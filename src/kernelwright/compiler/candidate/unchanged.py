@@ -22,7 +22,7 @@ from torch import nn
 class Kept:
     """What a module keeps from call to call. A copy of the module begins with nothing."""
 
-    seen = reason = prepared = prepared_from = replay = None
+    seen = prepared = prepared_from = replay = None
 
     def __init__(self):
         self.misses = {}  # why calls were served by the module's own forward → how many
@@ -31,9 +31,6 @@ class Kept:
         return Kept, ()
 
 
-TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
-"""Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
-UNSEEN = "torch.compile of torch before 2.13 cannot look at the module; call it once before"
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
 NOTES = {"_kept", "on_miss", "_is_hf_initialized"}  # the last by transformers, of every part
 PLUMBING = {*vars(nn.Module()), *COMPILING, *NOTES}  # these say nothing of a forward
@@ -60,10 +57,11 @@ def missed(module, reason):
     on_miss = getattr(module, "on_miss", "warn")
     if torch.compiler.is_dynamo_compiling():
         return missed_at_trace(reason, on_miss)
-    counts = kept_by(module).misses
-    if reason not in counts or on_miss == "raise":
+    counts = (module.__dict__.get("_kept") or kept_by(module)).misses
+    n_calls = counts.get(reason, 0)
+    if not n_calls or on_miss == "raise":
         tell_of_miss(reason, on_miss)
-    counts[reason] = counts.get(reason, 0) + 1
+    counts[reason] = n_calls + 1
     return None
 
 
@@ -200,7 +198,7 @@ class Described:
         Only where one differs the module is described anew.
         """
         if torch.compiler.is_dynamo_compiling():
-            return self.why_changed_at_trace(module)
+            return self.why_changed_at_trace(module) or module._difference()
         kept = kept_by(module)
         if kept.seen is not None:
             reason, absent, tables, copies, parts, kinds = kept.seen
@@ -214,8 +212,7 @@ class Described:
             except Exception:  # tensors were replaced, which are compared number by number
                 pass
         kept.seen = self.look(module)
-        kept.reason = kept.seen[0]
-        return kept.reason
+        return kept.seen[0]
 
     def look(self, module):
         """The difference, and what the module has now for the next call to compare."""
@@ -241,12 +238,10 @@ class Described:
         found = description_of(module, home, "training" in self.parts[""][1])
         return difference_between(self.parts, found)
 
-    difference._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does
-
     def why_changed_at_trace(self, module):
-        """The same for torch.compile, which looks again where a part or a number is another later;
-        of hooks it says that it does not. Before torch 2.13 it relies on the last plain call for
-        all but numbers and texts."""
+        """What torch.compile looks at again later: parts, and numbers of theirs. All else has to be
+        looked at once as it traces, by a method without arguments that is a constant of the trace:
+        torch before 2.13 hands no module to such a function."""
         for path, (_, own) in self.parts.items():
             part = module
             for step in path.split(".") if path else ():
@@ -259,7 +254,4 @@ class Described:
                     and getattr(part, name, None) != value
                 ):
                     return f"{name} of {path or 'the module'} is another"
-        if TRACES_MODULES:
-            return self.difference(module)
-        kept = getattr(module, "_kept", None)  # what the last call saw that was not traced
-        return UNSEEN if kept is None or kept.reason is None else kept.reason
+        return ""
