@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -28,10 +30,6 @@ N_WARM = 3
 """Calls on a side stream before a capture: libraries allocate their workspaces in the first."""
 RECOMPILES = 64
 
-ASKED = "is_current_stream_capturing"
-"""The function of torch.cuda that says no during a capture. Models of transformers that are told of
-one build masks that eager calls go without; what cannot be captured fails all the same."""
-
 Form = Callable[..., Any]
 
 
@@ -54,7 +52,7 @@ class Graphed:
                     model(*given[0], **given[1])
             torch.cuda.current_stream().wait_stream(side)
             self._graph = torch.cuda.CUDAGraph()
-            with mock.patch.object(torch.cuda, ASKED, lambda: False), torch.cuda.graph(self._graph):
+            with as_eager(), torch.cuda.graph(self._graph):
                 self._outputs = model(*given[0], **given[1])
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -70,6 +68,21 @@ class Graphed:
                 held.copy_(one)
         self._graph.replay()
         return self._outputs
+
+
+@contextlib.contextmanager
+def as_eager() -> Iterator[None]:
+    """Context in which models of transformers run as eager ones do while they are captured.
+
+    Told of a capture they would build masks that eager calls go without. A choice that depends on
+    values still ends the capture with an error.
+    """
+    known = sys.modules.get("transformers.utils.import_utils")
+    if known is None or not hasattr(known, "is_cuda_stream_capturing"):
+        yield
+        return
+    with mock.patch.object(known, "is_cuda_stream_capturing", lambda: False):
+        yield
 
 
 def _fits(one: Any, held: Any) -> bool:
