@@ -57,11 +57,9 @@ class FirstCandidates(Acceleration):
 
 KINDS = {
     "llama_decode": "LlamaMLP",
-    "qwen3_prefill": "Qwen3DecoderLayer",
     "mixtral": "MixtralDecoderLayer",
     "mamba": "MambaBlock",
     "bert": "BertLayer",
-    "vit": "ViTLayer",
     "whisper": "WhisperEncoderLayer",
     "resnet50": "ResNetConvLayer",
     "dit": "BasicTransformerBlock",
