@@ -17,6 +17,7 @@ from typing import Any
 from torch import nn
 
 from kernelwright import api
+from kernelwright.archive import ranking
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Ratio
 from kernelwright.core.settings import Settings, load_settings
@@ -31,11 +32,14 @@ from kernelwright.models.swap import Swapped, missing, noted_misses, put_in, tak
 from kernelwright.runtime.build import build
 from kernelwright.runtime.calls import ByPosition
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
-from kernelwright.search.result import OnProgress, Result
+from kernelwright.search.result import OnProgress, Result, write_source
 
 LEAST_WORTH = 0.02
 """Groups where the best possible kernel would save a smaller share of the model's time are left
 alone."""
+LEAST_ALONE = 0.8
+"""Right kernels that are slower than this beside the library's best setting of their module are not
+tried in the model."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
 MOST_SHARE = 0.4
@@ -217,9 +221,26 @@ class Acceleration:
             result = self.search(task, replace(self.settings, budget_s=budget_s))
         except KernelwrightError as error:
             return Step(group, "failed", f"{error.what}: {error.seen}"[:300])
-        if result.best is None or result.source_path is None:
+        found = self.most_promising(result)
+        if found.best is None or found.source_path is None:
             return Step(group, "no win", _why_no_win(result), result)
-        return self.weighed(group, example, result)
+        return self.weighed(group, example, found)
+
+    def most_promising(self, result: Result) -> Result:
+        """A result with a right candidate that is about as fast as the library's best setting,
+        where none is faster: the model may have no such setting for this module.
+
+        torch.compile of a layer alone gets the inputs of an eager call; in a whole model of
+        transformers it gets masks besides.
+        """
+        right = ranking.ranked(result.evaluated)
+        if result.best is not None or not right:
+            return result
+        proposal, verdict = right[0]
+        if verdict.speedup is None or verdict.speedup.median < LEAST_ALONE:
+            return result
+        source = write_source(proposal.candidate, Path(self.settings.out), result.task.name)
+        return replace(result, best=proposal, evaluation=verdict, source_path=source)
 
     def why_skipped(self, group: Group, left_s: float) -> str:
         if group.worth < LEAST_WORTH:

@@ -11,6 +11,7 @@ Source:
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +24,13 @@ from kernelwright.core.device import Device
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.roofline import MARGIN, copied_bytes_per_s, peak_flops_per_s
 from kernelwright.models.given import Given, tensors_of
+
+ATTENTIONS = (
+    "flash_attention",
+    "efficient_attention",
+    "cudnn_attention",
+    "flash_attention_for_cpu",
+)
 
 
 def least_s(given: Given) -> Mapping[str, float]:
@@ -37,15 +45,38 @@ def least_s(given: Given) -> Mapping[str, float]:
 def _work(given: Given) -> tuple[Counter[str], Counter[str]]:
     """The bytes and the floating-point operations of every module's calls, by path."""
     moved: Counter[str] = Counter()
-    root = type(given.model).__name__
-    with contextlib.ExitStack() as hooks, FlopCounterMode(display=False) as counter:
+    with contextlib.ExitStack() as hooks:
         for path, module in given.model.named_modules():
             after = _adding(moved, path, _weight_bytes(module))
             handle = module.register_forward_hook(after, with_kwargs=True)
             hooks.callback(handle.remove)
         given.run(given.model)
-    counts = {name: sum(each.values()) for name, each in counter.get_flop_counts().items()}
-    return moved, Counter({path: counts.get(f"{root}.{path}", 0) for path in moved})
+    return moved, _flops(given)
+
+
+def _flops(given: Given) -> Counter[str]:
+    """Operations of products and convolutions, by path; none where torch cannot count them."""
+    root = f"{type(given.model).__name__}."
+    try:
+        with FlopCounterMode(display=False, custom_mapping=_attention_formulas()) as counter:
+            given.run(given.model)
+    except Exception:  # a formula refuses shapes that its operator takes
+        return Counter()
+    counts = counter.get_flop_counts().items()
+    return Counter({name.removeprefix(root): sum(each.values()) for name, each in counts})
+
+
+def _attention_formulas() -> dict[Any, Callable[..., int]]:
+    """Formulas for attention with fewer heads of keys than of queries, which torch's own refuse."""
+    aten = torch.ops.aten
+    found = (getattr(aten, f"_scaled_dot_product_{kind}", None) for kind in ATTENTIONS)
+    return {operator: _attention_flops for operator in found if operator is not None}
+
+
+def _attention_flops(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    """Operations of both products, from the operands' shapes."""
+    *rows, width = query
+    return int(2 * math.prod(rows) * key[-2] * (width + value[-1]))
 
 
 def _adding(moved: Counter[str], path: str, weights: int) -> Callable[..., None]:

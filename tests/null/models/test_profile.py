@@ -8,6 +8,7 @@ from torch import nn
 
 import kernelwright as kw
 from kernelwright.core.errors import TaskError
+from kernelwright.models import roofline
 from kernelwright.models.gate import Gate
 from kernelwright.models.given import Given
 from kernelwright.models.profile import example_of, profile
@@ -104,6 +105,19 @@ def test_modules_that_differ_only_in_their_number_are_equal() -> None:
     assert len(layers.paths) == 3
     net.layers[2].layer_idx = 7
     assert len([g for g in profile(Given(net, X)) if g.kind == "Layer"]) == 2
+
+
+def test_attention_with_fewer_heads_of_keys_is_counted() -> None:
+    class Attention(nn.Module):
+        def forward(self, x):
+            return nn.functional.scaled_dot_product_attention(
+                x, x[:, :2], x[:, :2], enable_gqa=True
+            )
+
+    given = Given(nn.Sequential(Attention()), torch.randn(1, 4, 32, 64))
+    moved, flops = roofline._work(given)
+    assert flops["0"] == 2 * 4 * 32 * 32 * 128
+    assert moved["0"] == 2 * 4 * 4 * 32 * 64
 
 
 def test_a_container_of_equal_modules_is_not_a_task() -> None:
