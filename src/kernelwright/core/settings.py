@@ -105,6 +105,16 @@ class Settings:
         ),
     )
     """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
+    try_admitted: bool = with_option(
+        False,
+        Option(
+            "Try models' Triton kernels before they are judged, if a grammar admits their text.",
+            flag="--try-admitted",
+            default="no",
+        ),
+    )
+    """True: what models write is tried in a warm process with the user's rights, if a grammar over
+    its syntax admits it. What is right and clearly slower than the best trial gets no verdict."""
     archive: str = with_option(
         "sqlite:///kernelwright-out/archive.sqlite",
         Option(
@@ -145,6 +155,8 @@ class Settings:
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""
+    tries_uses: bool = True
+    """False: a winner is not used as programs use modules, to see which of the ways it serves."""
     precision: str = with_option(
         "",
         Option(

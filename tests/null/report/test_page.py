@@ -3,8 +3,9 @@
 import base64
 import hashlib
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
+from importlib import resources
 
 import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, reason, verdict, warned
@@ -17,6 +18,7 @@ from kernelwright.core.outcome import Status, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.core.use import Use
 from kernelwright.report.page import SCRIPT, write
 
 HOSTILE = "</script></pre></style><img src=x onerror=alert(1)>{{ 7 * 7 }}<!-- &lt; $x^2$ \x1b[31m"
@@ -238,8 +240,10 @@ def test_every_box_that_scrolls_is_reached_by_the_keyboard(archive, tmp_path):
     fill(archive, TASK, [fast(proposal())])
     fill(archive, Task("other", "builtin", "class Model: pass"), [slow(proposal("slow"))])
     text = page(archive, tmp_path)
+    templates = (resources.files("kernelwright.report") / "templates").iterdir()
+    text += "".join(one.read_text() for one in templates if one.name.endswith(".j2"))
     boxes = re.findall(r'<div class="(?:wide|wide tall|box)"[^>]*>', text)
-    assert len(boxes) == 6
+    assert len(boxes) > 12
     for box in boxes:
         assert 'tabindex="0"' in box and 'role="region"' in box and "aria-label=" in box
 
@@ -282,6 +286,20 @@ def test_the_winners_file_and_the_library_setting_that_is_handed_back_are_named(
     fill(archive, other, [slow(proposal("slow"))])
     alone = " ".join(Reader(page(archive, tmp_path, task=other.digest)).text.split())
     assert "The result is the library setting compile, as it is" in alone
+
+
+def test_the_winner_in_use_is_told_in_a_line(archive, tmp_path):
+    said = proposal()
+    fill(archive, TASK, [fast(said)])
+    run = archive.start_run(TASK, Settings())
+    path = f"out/{said.candidate.digest.removeprefix('b2:')[:10]}.py"
+    archive.finish_run(run, {"device": "cpu", "environment": {}, "source": path})
+    assert "in use" not in Reader(page(archive, tmp_path)).text
+    uses = [Use("a call", "served"), Use("backward", "missed", "gradients"), Use("vmap", "wrong")]
+    archive.add_to_end(TASK.digest, uses=[*map(asdict, [*uses, Use("make_fx", "untried")])])
+    text = Reader(page(archive, tmp_path)).text
+    assert "in use: served in 1 of 3 ways; WRONG: vmap; by the module's own forward: back" in text
+    assert "no time for: make_fx" in text
 
 
 def test_the_search_shows_its_trials_its_knobs_and_the_roofline(archive, tmp_path):
