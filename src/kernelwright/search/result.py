@@ -94,7 +94,8 @@ class Result:
 
     by_shape: tuple[AtShape, ...] = ()
     """The winner on every shape that the task lists, the main one first and those held out last;
-    empty for a task of one shape."""
+    empty for a task of one shape. Where a winner on the main shape loses more on the others,
+    ``best`` is None, and this is about that candidate."""
     uses: tuple[Use, ...] = ()
     """What came of the winner in the ways in which programs use modules, where they were tried."""
 
@@ -144,8 +145,10 @@ class Result:
     @property
     def conclusion(self) -> Conclusion:
         """What the verdicts come to."""
-        if self.best and self.evaluation and self.by_shape:
+        if self.by_shape:
             n_listed = sum(not at.is_holdout for at in self.by_shape)
+            if self.best is None or self.evaluation is None:
+                return Conclusion(SearchOutcome.LIBRARY, None, self.mean_speedup, n_listed)
             pair = self.best, self.evaluation
             return Conclusion(SearchOutcome.WON, pair, self.mean_speedup, n_listed)
         return conclusion(self.evaluated)
