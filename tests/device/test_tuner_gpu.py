@@ -82,3 +82,33 @@ def test_a_lost_context_costs_the_candidate_that_lost_it(judge):
         TrialOutcome.CRASHED,
         TrialOutcome.MEASURED,
     ]
+
+
+PLAIN = """
+import time
+
+import torch
+from torch import nn
+
+class ModelNew(nn.Module):
+    def __init__(self, width, eps):
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.randn(width)), eps
+
+    def forward(self, x, gate):
+        end_s = time.perf_counter() + {spent_s}
+        while time.perf_counter() < end_s:
+            pass
+        h = x * nn.functional.silu(gate)
+        return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+"""
+
+
+def test_times_hold_the_gpus_work_and_not_what_python_does_before(judge):
+    texts = [PLAIN.format(spent_s=spent_s) for spent_s in ("0.0", "1e-3")]
+    batch = [Proposal(Candidate(text, "torch"), "rules") for text in texts]
+    with process_for(judge, ("torch",)) as process:
+        process.give(question_of(judge))
+        quick, slow = TrialRunner(process, judge.device_lock).measure(batch)
+    assert quick.outcome is slow.outcome is TrialOutcome.MEASURED, (quick.detail, slow.detail)
+    assert slow.time_ns < 1.5 * quick.time_ns
