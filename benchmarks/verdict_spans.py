@@ -1,13 +1,14 @@
 """Where the seconds of a verdict go: each part of the judge's work, for the first and later ones.
 
     python benchmarks/verdict_spans.py [--device cuda] [--dialect triton] [--warm] [--again]
-                                       [--verdicts N] [--search SECONDS] [TASK ...]
+                                       [--verdicts N] [--untimed] [--search SECONDS] [TASK ...]
 
 Judges the rules' first candidate of each built-in task N times, as a search would, and prints when
 each part of the set-up began and ended, and then what the parts of a verdict took. ``--warm`` forks
 from a server that has imported torch's compilers, as a suite does; ``--again`` opens a second judge
-of the same task in a new process, which finds what the first has kept. ``--search`` searches each
-task with this budget instead, and prints when each part of the search began and ended.
+of the same task in a new process, which finds what the first has kept; with ``--untimed`` no
+library setting starts. ``--search`` searches each task with this budget instead, and prints when
+each part of the search began and ended.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ PARTS: dict[str, tuple[type, str]] = {
     "finalists ranked": (Judge, "_rank"),
     "verdict": (Judge, "_conclude"),
 }
+WARM_S = 8.0
+"""The time that a shared fork server gets to import everything."""
 SET_UP = (
     *("open", "fork", "child", "a setting", "the empty", "settings", "baselines", "candidate"),
     *("tuner", "judge", "nothing", "finalists", "verdict", "checks", "timed", "kind"),
@@ -173,7 +176,7 @@ def measure(entry: SuiteEntry, options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(SharedForkServerProcess()) if options.warm else None
         if server is not None:
-            time.sleep(12.0)  # until it has imported everything
+            time.sleep(WARM_S)
         spans = Spans()
         for name, (owner, method) in PARTS.items():
             spans.watch(name, owner, method)
@@ -188,7 +191,7 @@ def measure(entry: SuiteEntry, options: argparse.Namespace) -> None:
         verdicts: list[tuple[float, Evaluation]] = []
         for number, candidate in enumerate(some):
             n_before, start_s = len(spans.found), time.monotonic()
-            found = judge.evaluate(candidate)
+            found = judge.evaluate(candidate, timed=not options.untimed)
             verdicts.append((time.monotonic() - start_s, found))
             if number == 0:
                 print(f"first verdict after {time.monotonic() - spans.start_s:.2f} s")
@@ -207,8 +210,10 @@ def show(number: int, timed: tuple[float, Evaluation], totals: dict[str, Any]) -
         samples = found.timing.samples_ns.values()
         calls_s = sum(ns for one in samples for ns in one if ns is not None) * 1e-9
         n_rounds = len(next(iter(samples)))
+    used_s = time.process_time()
     print(
-        f"verdict {number}: {seconds:.2f} s, {found.status} {found.why[:80]}: build "
+        f"verdict {number}: {seconds:.2f} s, {used_s:.2f} s of processor so far, "
+        f"{found.status} {found.why[:80]}: build "
         f"{cost.build_s:.2f}, checks {cost.check_s:.2f}, timing {cost.time_s:.2f}, timed calls "
         f"{calls_s:.3f} in {n_rounds} rounds"
     )
@@ -223,6 +228,7 @@ def main() -> None:
     parser.add_argument("--dialect", default="")
     parser.add_argument("--verdicts", type=int, default=4)
     parser.add_argument("--search", type=float, default=0.0)
+    parser.add_argument("--untimed", action="store_true")
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()

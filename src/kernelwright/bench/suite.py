@@ -108,24 +108,33 @@ def run(
             error = in_a_slot(search_task, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    def tell(outcome: TaskOutcome | None) -> None:
-        if outcome is not None:
-            on_done(outcome)
-
     with (
         SharedForkServerProcess() as fork_server,
         _sizes(mixed(entries), settings, fork_server, is_due) as is_large,
     ):
-
-        def part(work: Callable[[SuiteEntry], Any], entry: SuiteEntry, large: bool) -> Any:
-            return work(entry) if is_large(entry) is large else None
-
-        steps = [partial(part, search, entry, False) for entry in mixed(entries)]
-        steps += [partial(part, survey, entry, True) for entry in mixed(entries)]
-        steps += [partial(part, search, entry, True) for entry in mixed(entries)]
-        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=tell)
+        steps = [
+            partial(_if_size, is_large, large, work, entry)
+            for work, large in ((search, False), (survey, True), (search, True))
+            for entry in mixed(entries)
+        ]
+        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=partial(_tell, on_done))
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), TaskOutcome(entry, was_run=False)) for entry in entries]
+
+
+def _tell(on_done: Callable[[TaskOutcome], None], outcome: TaskOutcome | None) -> None:
+    if outcome is not None:
+        on_done(outcome)
+
+
+def _if_size(
+    is_large: Callable[[SuiteEntry], bool | None],
+    large: bool,
+    work: Callable[[SuiteEntry], TaskOutcome | None],
+    entry: SuiteEntry,
+) -> TaskOutcome | None:
+    """Do the work on an entry if it is of this size."""
+    return work(entry) if is_large(entry) is large else None
 
 
 def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:

@@ -30,6 +30,9 @@ from kernelwright.tuner.question import Question, put_in_memory
 from kernelwright.tuner.supervisor import BUILDER, WORKER
 from kernelwright.tuner.worker import POSITION
 
+ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+"""Our own candidates use one stream. A context with one connection to the GPU is made in a third of
+the time where many are made at once, on an H200 (benchmarks/context_rate.py)."""
 PROGRAM = "kernelwright.tuner.supervisor"
 START_LIMIT_S = 120.0
 """Longest time in seconds until a worker stands ready; a cold disk takes 40 s to import torch."""
@@ -252,6 +255,8 @@ def process_for(
     for name in dialects:
         variables |= plugins.find("kernelwright.dialects", name).environment(judge.device)
     architecture = judge.device.arch if judge.device.kind == "cuda" else ""
+    if architecture:
+        variables |= ONE_QUEUE
     return TunerProcess(
         variables, threads=judge.threads, architecture=architecture, fork_server=fork_server
     )

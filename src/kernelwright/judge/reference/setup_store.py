@@ -1,7 +1,7 @@
 """What a judge has worked out about one task, kept on disk for the next judge of that task.
 
 Expected results in float64 take most of the time before a first verdict. They are found again by
-content: the task, the environment without what follows from the task, and the judge's version. The
+content: the task, the environment without what follows from the task, and the judge's files. The
 secret that all draws come from is kept with them, or no draw would come again; it is renewed after
 some days. An entry is used only where inputs and weights are the same as when it was made.
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import os
 import pickle
@@ -29,7 +30,6 @@ import torch
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.task import Task
-from kernelwright.judge import JUDGE_VERSION
 from kernelwright.judge.checks import Draw
 from kernelwright.judge.compare.expected import Expected, Output
 from kernelwright.judge.sandbox import isolation, landlock
@@ -82,7 +82,7 @@ class SetupStore:
         if task.import_roots or not is_closed_to_candidates(root):
             return cls(None)
         _make_room(root)
-        key = repr((task.digest, sorted(facts.items()), JUDGE_VERSION)).encode()
+        key = repr((task.digest, sorted(facts.items()), _judge_digest())).encode()
         return cls(root / hashlib.blake2b(key, digest_size=16).hexdigest())
 
     def read(self, draw: Draw, given: Any, device: str) -> StoredExpectation | None:
@@ -161,6 +161,15 @@ class SetupStore:
             return None
         key = repr((draw.check.id, draw.seed, draw.turn, draw.shapes and draw.shapes.name)).encode()
         return self._folder / hashlib.blake2b(key, digest_size=16).hexdigest()
+
+
+@functools.cache
+def _judge_digest() -> str:
+    """A digest of the judge's own files: any of them may change what is expected."""
+    found = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def is_closed_to_candidates(folder: Path) -> bool:

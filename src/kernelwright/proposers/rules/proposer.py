@@ -247,8 +247,13 @@ class OpenedTask:
             free = FreeSize(dimension.size, name, dimension.dim, allowed.least, allowed.most)
             sizes.setdefault(dimension.size, free)
         program = replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
-        first = next(_schedules(program, emitter, self.target), {"compile": ""})
-        if "compile" in first or _emitted_free(program, emitter, first, self.target):
+        # The program has no other text for a size of one, so that the first schedule has to do.
+        n_tried = 1 if 1 in freed.given.values() else N_FIRST
+        first = list(itertools.islice(_schedules(program, emitter, self.target), n_tried))
+        if not first or any(
+            "compile" in schedule or _emitted_free(program, emitter, schedule, self.target)
+            for schedule in first
+        ):
             return program
         return None
 
@@ -327,15 +332,19 @@ def _schedules(program: Program, emitter: Emitter, target: Target) -> Iterator[S
 def _emitted_free(
     program: Program, emitter: Emitter, schedule: Schedule, target: Target
 ) -> Emitted | None:
-    """Return the text that serves all sizes; None if it hangs on them."""
+    """Return the text that serves all sizes; None if it hangs on them.
+
+    It is the same for two examples. Where indices of the task's own sizes need 64 bits, those of
+    smaller sizes do not: the text for larger ones then decides, and serves smaller ones as well.
+    """
+    own, smaller, larger = (with_example(program, example) for example in _examples(program))
     try:
-        one, other = (
-            emitter.emit(with_example(program, example), schedule, target)
-            for example in _examples(program)
-        )
+        emitted, other = (emitter.emit(each, schedule, target) for each in (own, smaller))
+        if other.limits and not emitted.limits:
+            other = emitter.emit(larger, schedule, target)
     except NotFree:
         return None
-    return one if one == other else None
+    return emitted if emitted == other else None
 
 
 def _given(program: Program) -> dict[str, int]:
@@ -345,14 +354,15 @@ def _given(program: Program) -> dict[str, int]:
 
 
 def _examples(program: Program) -> list[dict[str, int]]:
-    """Two examples of a program's free sizes: primes near the task's own, and a third of those.
-    Neither is so small that it divides the numbers that programs are full of."""
+    """Three examples of a program's free sizes: primes near the task's own, a third of those, and
+    twice those. None is so small that it divides the numbers that programs are full of."""
     given = _given(program)
     taken: list[int] = []
-    for least, shrink in ((10, 1), (30, 3)):
+    for least, factor in ((10, 1.0), (30, 1 / 3), (100, 2.0)):
         for size in given.values():
-            taken.append(next_prime(max(least, size // shrink), *taken))
-    return [dict(zip(given, taken[at:], strict=False)) for at in (0, len(given))]
+            taken.append(next_prime(max(least, int(size * factor)), *taken))
+    n = len(given)
+    return [dict(zip(given, taken[at : at + n], strict=True)) for at in range(0, 3 * n, n)]
 
 
 def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:

@@ -77,10 +77,12 @@ def limits_of(program: Program) -> tuple[str, ...]:
 
 def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
     """Return the number of parts to cut each row into so that a GPU is busy; 1 if it is busy
-    without."""
+    without. Down a column a thread has few bytes on their way at a time, and twice as many blocks
+    hide the memory's latency."""
     if n_programs >= N_PROCESSORS or shape.has_scan:
         return 1
-    return max(1, min(N_WANTED // n_programs, shape.n_columns // least))
+    n_wanted = 2 * N_WANTED if shape.kind == "column" else N_WANTED
+    return max(1, min(n_wanted // n_programs, shape.n_columns // least))
 
 
 def more_parts(kernel: Kernel, knobs: Knobs) -> list[int]:
