@@ -43,6 +43,9 @@ class Progress:
     """Number of candidates that the tuner has tried in this run."""
     trials_per_s: float = field(default=0.0, compare=False)
     """Trials per second since the first one of this run began, builds included."""
+    is_notice: bool = False
+    """Whether ``doing`` is said only once, such as the reason why nothing can be tried: it must
+    not be passed over."""
 
 
 OnProgress = Callable[[Progress], None]
