@@ -156,7 +156,7 @@ def _facts(outcome: TaskOutcome) -> dict[str, Any]:
         **place,
         "task": task,
         **error,
-        **facts.conclusion_facts(conclusion(chapter.history if chapter else [])),
+        **facts.conclusion_facts(chapter.conclusion if chapter else conclusion([])),
         "candidates": chapter.counts if chapter else {},
         "strongest": timing.strongest if timing else ended.get("strongest", "library"),
         "baseline_ns": _baseline_ns(outcome),

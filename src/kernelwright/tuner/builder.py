@@ -13,10 +13,11 @@ import hashlib
 import os
 import signal
 import tempfile
-from collections.abc import Sequence
-from multiprocessing.connection import Connection
+from collections import deque
+from collections.abc import Iterable
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -34,18 +35,34 @@ NICENESS = 10
 
 
 def serve_builds(channel: Connection, question: Question, architecture: str) -> None:
-    """Answer lists of sources until the other side hangs up; each answer says how many were
-    compiled."""
+    """Compile the sources that come, each with its name and entry; answer with the name of each
+    that is done, well or not. Ends when the other side hangs up."""
     torch.set_grad_enabled(False)
     os.nice(NICENESS)
     compile_without_gpu(int(architecture.removeprefix("sm_").rstrip("a")))
     meta = map_tensors(lambda tensor: tensor.to("meta"), question.arguments)
+    compile_driver()
+    n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
+    waiting: deque[tuple[str, str, str]] = deque()
+    running: dict[int, tuple[int, str]] = {}
     while True:
-        try:
-            sources = channel.recv()
-        except EOFError:
-            return
-        channel.send(_built(sources, question, meta))
+        for ready in wait([channel, *running]):
+            if ready is channel:
+                try:
+                    waiting += channel.recv()
+                except EOFError:
+                    return
+            elif isinstance(ready, int):
+                pid, name = running.pop(ready)
+                os.close(ready)
+                os.waitpid(pid, 0)
+                channel.send(name)
+        while waiting and len(running) < n_jobs:
+            name, source, entry = waiting.popleft()
+            pid = os.fork()
+            if pid == 0:
+                _compile(source, entry, question, meta)
+            running[os.pidfd_open(pid)] = pid, name
 
 
 def remember_tritons_version() -> None:
@@ -72,6 +89,24 @@ def compile_without_gpu(capability: int) -> None:
         )
 
     KernelInterface.__getitem__ = launcher
+
+
+def compile_launchers(kernels: Iterable[Any]) -> None:
+    """Compile the C code with which Triton launches kernels, which takes half a second for every
+    new list of parameters; without a driver none is compiled here."""
+    with contextlib.suppress(Exception):  # an interface of Triton's own, which changes
+        from triton.backends.nvidia.driver import CudaLauncher
+
+        for kernel in kernels:
+            CudaLauncher(kernel.src, kernel.metadata)
+
+
+def compile_driver() -> None:
+    """Compile the C code by which Triton loads kernels."""
+    with contextlib.suppress(Exception):
+        from triton.backends.nvidia.driver import CudaUtils
+
+        CudaUtils()
 
 
 def cache_entry(key: str) -> str:
@@ -132,33 +167,12 @@ def compile_candidate(source: str, entry: str, question: Question, arguments: li
             module(*arguments)
 
 
-def _built(sources: Sequence[tuple[str, str]], question: Question, arguments: list[Any]) -> int:
-    """Compile each source with its entry in a process of its own, as many at a time as there are
-    cores to spare; return the number of those that were compiled."""
-    cache = Path(os.environ["TRITON_CACHE_DIR"])
-    n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
-    running: set[int] = set()
-    n_built = 0
-    for source, entry in sources:
-        if len(running) == n_jobs:
-            n_built += _one_ended(running)
-        pid = os.fork()
-        if pid == 0:
-            signal.alarm(LIMIT_S)
-            with contextlib.suppress(BaseException):
-                compile_candidate(source, entry, question, arguments)
-                names = {cache_entry(kernel.hash) for kernel in _COMPILED}
-                note_of(cache, source).write_text(" ".join(names))
-                os._exit(0)
-            os._exit(1)
-        running.add(pid)
-    while running:
-        n_built += _one_ended(running)
-    return n_built
-
-
-def _one_ended(running: set[int]) -> bool:
-    """Wait until one of the processes ends; return whether all went well in it."""
-    pid, status = os.wait()
-    running.discard(pid)
-    return status == 0
+def _compile(source: str, entry: str, question: Question, arguments: list[Any]) -> NoReturn:
+    """Compile a candidate in this process, note what lies in the cache for it, and end."""
+    signal.alarm(LIMIT_S)
+    with contextlib.suppress(BaseException):
+        compile_candidate(source, entry, question, arguments)
+        compile_launchers(_COMPILED)
+        names = {cache_entry(kernel.hash) for kernel in _COMPILED}
+        note_of(Path(os.environ["TRITON_CACHE_DIR"]), source).write_text(" ".join(names))
+    os._exit(0)

@@ -143,20 +143,30 @@ class TunerProcess:
         self._channel.send((method, *arguments))
         return self._answer(self._step_limit_s, hold)
 
-    def build_ahead(self, sources: Sequence[tuple[str, str]]) -> int:
-        """Compile sources, each with its entry, side by side, and return how many were compiled.
+    def build(self, sources: Sequence[tuple[str, str, str]]) -> None:
+        """Begin to compile sources, each with its name and entry, side by side.
 
         Another thread may ``ask`` meanwhile, or end the builds. The worker compiles what is not
-        compiled now.
+        compiled then.
         """
-        try:
+        with contextlib.suppress(OSError, struct.error):
             if self._builds is None:
                 self._builder_pid, self._builds = self._forked(BUILDER)
             self._builds.send(list(sources))
-            return int(self._builds.recv())
-        except (OSError, EOFError, struct.error):
+
+    def built(self, timeout_s: float) -> list[str] | None:
+        """Return the names of sources whose builds have ended since the last call; wait for one at
+        most so many seconds. None if nothing is built any more."""
+        names: list[str] = []
+        try:
+            if self._builds is None:
+                return None
+            while self._builds.poll(0 if names else timeout_s):
+                names.append(self._builds.recv())
+        except (OSError, EOFError):
             self._builds = None
-            return 0
+            return names or None
+        return names
 
     def ready_builds(self, candidate: Candidate) -> Sequence[Path]:
         """Return the folders of Triton's cache for a candidate that was compiled ahead here, where
