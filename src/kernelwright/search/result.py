@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.places import require_folder, written_whole
 from kernelwright.core.standing import SearchOutcome
 from kernelwright.core.task import Task
+from kernelwright.core.use import Use
 from kernelwright.proposers.emitted import FREE_SIZES, WHY_FIXED
 
 History = list[tuple[Proposal, Evaluation]]
@@ -94,6 +95,8 @@ class Result:
     by_shape: tuple[AtShape, ...] = ()
     """The winner on every shape that the task lists, the main one first and those held out last;
     empty for a task of one shape."""
+    uses: tuple[Use, ...] = ()
+    """What came of the winner in the ways in which programs use modules, where they were tried."""
 
     @property
     def mean_speedup(self) -> float | None:
@@ -116,6 +119,8 @@ class Result:
             if found.timing is not None:
                 parts.append(f"{found.speedup} × {found.timing.strongest}")
             said = f"{', '.join(parts)}, on {found.environment.device}"
+            if faults := [use.name for use in self.uses if use.is_fault]:
+                said += f"; NOT FOR USE with {', '.join(faults)}"
         return f"<Result {self.task.name}: {said}>"
 
     @property
