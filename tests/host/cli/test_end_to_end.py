@@ -42,6 +42,7 @@ def test_optimize_then_show_and_resume(folder, kernelwright):
     answer = json.loads(done.stdout)
     assert "judged" in done.stderr and "s left" in done.stderr
     assert answer["candidates"]["passed"] >= 1 and not answer["interrupted"]
+    assert bool(answer["uses"]) == (answer["best"] is not None)
     source = Path(folder, answer["source"]).read_text()
     assert "ModelNew" in source and "kernelwright" not in source.replace("kernelwright-", "")
     assert Path(folder, answer["report"]).read_text().startswith("<!doctype html>")
