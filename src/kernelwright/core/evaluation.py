@@ -51,6 +51,10 @@ class Ratio:
 class Timing:
     """Raw samples. Row i of every series was measured in round i, in random order, side by side.
 
+    A sample is the time of a window over the calls in it. Calls in a window follow each other, each
+    on inputs of its own; on a GPU they are queued before, if they do not wait for the device, so
+    that the time is the device's. Speedups are ratios of these times.
+
     Units:
         Nanoseconds. ``None`` where a series was not measured in that round.
     """
@@ -62,7 +66,15 @@ class Timing:
     clock: str
     """Which clock: 'parent' (wall time between two processes) or 'device' (events)."""
     cache: str
-    """'cold' (caches flushed before each call) or 'warm'."""
+    """'cold' (caches flushed before each window, and no input comes twice) or 'warm'."""
+    calls: Mapping[str, int] = field(default_factory=dict)
+    """The calls in a window, by name; empty where an older judge timed each call by itself."""
+    latency_ns: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    """Times of single calls, each waited for, with all that it takes to start one; empty where
+    windows have one call."""
+    floor_ns: float = 0.0
+    """The time of a call that does nothing, in a window of as many as the candidate's. It is a part
+    of every sample."""
 
     def median_ns(self, name: str) -> float:
         """The median time of one series in nanoseconds."""

@@ -197,11 +197,13 @@ class Pipeline:
         with self._machine.device_lock.exclusive():
             if evidence.sampler is not None and evidence.samples_later:
                 fresh = FreshInputs(self._oracle, verdict.seed)
-                samples_ns = [ns for ns in timing.samples_ns[CANDIDATE] if ns is not None]
-                sample_more(self._stopwatch, runner, fresh, evidence.sampler, samples_ns)
+                latency_ns = timing.latency_ns.get(CANDIDATE) or timing.samples_ns[CANDIDATE]
+                waited_ns = [ns for ns in latency_ns if ns is not None]
+                sample_more(self._stopwatch, runner, fresh, evidence.sampler, waited_ns)
             if is_win:
-                overhead_ns = self._stopwatch.overhead_ns
-                self._limits.refuse_unread(timed_ns, library_ns=library_ns, overhead_ns=overhead_ns)
+                self._limits.refuse_unread(
+                    timed_ns, library_ns=library_ns, floor_ns=timing.floor_ns
+                )
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
             if does_less:
                 verdict.warn(WarningCode.DOES_LESS, DOES_LESS)
@@ -277,8 +279,7 @@ class Pipeline:
                     timing = compare(
                         stopwatch, contest, checks, seed=verdict.seed, budget_s=max_time_s
                     )
-                    overhead_ns = stopwatch.overhead_ns
-                    self._limits.refuse_unwritten(checks.claims, timing, overhead_ns=overhead_ns)
+                    self._limits.refuse_unwritten(checks.claims, timing)
                     return timing
             finally:
                 verdict.time_s = time.monotonic() - start_s

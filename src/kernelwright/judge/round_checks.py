@@ -6,18 +6,19 @@ import functools
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.outcome import Warned
+from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.kinds.sampling import BUDGET_S, StackSampler
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.sandbox.outputs import Claim
-from kernelwright.judge.sandbox.runner import Call, Runner
+from kernelwright.judge.sandbox.runner import Call, Runner, Window
 from kernelwright.judge.timing.rounds import Untimed
-from kernelwright.judge.timing.stopwatch import CallPurpose, Stopwatch
+from kernelwright.judge.timing.stopwatch import CallPurpose, Input, Stopwatch
 from kernelwright.judge.verify.verification import Verification
 
 
@@ -37,8 +38,9 @@ class FreshInputs:
 class RoundChecks:
     """The ``RoundObserver`` of one candidate.
 
-    Every result is compared. Before some rounds another distribution comes again, and with a
-    ``sampler`` some rounds are for stopping the candidate's call to see whose code runs.
+    Of every window some results are compared, drawn anew each time. Before some rounds another
+    distribution comes again, and with a ``sampler`` some rounds are for stopping the candidate's
+    call to see whose code runs.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class RoundChecks:
     ) -> None:
         self._stopwatch, self._check, self._draws = stopwatch, check, draws
         self._fresh, self._sampler = fresh, sampler
-        self._samples_ns: list[int] = []
+        self._latency_ns: list[int] = []
         self.claims: list[Claim] = []
         """The places of the outputs of the last timed call."""
 
@@ -68,26 +70,35 @@ class RoundChecks:
             return functools.partial(self._sample, self._sampler)
         return None
 
-    def candidate_called(self, arguments: list[Any], call: Call) -> None:
-        self._check.look(arguments, call)
+    def candidate_called(self, inputs: Mapping[int, Input], window: Window) -> None:
+        arguments = {place: one.arguments for place, one in inputs.items()}
+        self._check.look_at_window(arguments, window)
 
-    def round_ended(self, number: int, arguments: list[Any], calls: dict[str, Call]) -> None:
-        self.claims = calls[CANDIDATE].claims
-        self._samples_ns.append(calls[CANDIDATE].elapsed_ns)
-        self._check.compare_timed(self._fresh.draw("round", number), arguments, calls)
+    def round_ended(self, inputs: Mapping[int, Input], windows: Mapping[str, Window]) -> None:
+        mine, eager = windows[CANDIDATE], windows.get(EAGER)
+        self.claims = mine.last.claims
+        if mine.n_calls == 1:
+            self._latency_ns.append(mine.elapsed_ns)
+        for place, one in inputs.items():
+            # Taken out, for float64 needs their memory.
+            call, other = mine.calls.pop(place), eager.calls.pop(place, None) if eager else None
+            self._check.compare_timed(one.draw, one.arguments, call, other)
+
+    def waited_for(self, call: Call) -> None:
+        self._latency_ns.append(call.elapsed_ns)
 
     def warn(self, warnings: list[Warned]) -> None:
         self._check.tally.warn(warnings)
 
-    def end(self, samples_ns: Sequence[int]) -> None:
+    def end(self) -> None:
         self._check.recheck_rest(self._draws, self._stopwatch.surprise_call)
         if self._sampler is not None:
             runner = self._check.runner
-            sample_more(self._stopwatch, runner, self._fresh, self._sampler, samples_ns)
+            sample_more(self._stopwatch, runner, self._fresh, self._sampler, self._latency_ns)
         self._check.finish()
 
     def _sample(self, sampler: StackSampler, arguments: list[Any]) -> None:
-        sample(self._stopwatch, self._check.runner, arguments, sampler, self._samples_ns)
+        sample(self._stopwatch, self._check.runner, arguments, sampler, self._latency_ns)
 
 
 def sample(
@@ -95,12 +106,10 @@ def sample(
     runner: Runner,
     arguments: list[Any],
     sampler: StackSampler,
-    samples_ns: Sequence[int],
+    latency_ns: Sequence[int],
 ) -> None:
-    """A call like a timed one that is stopped for samples; ``samples_ns``: the candidate's
-    times."""
-    usual_ns = statistics.median(samples_ns) if samples_ns else 0
-    times = sampler.sample_times(usual_ns + stopwatch.overhead_ns)
+    """A single call that is stopped for samples; ``latency_ns``: the times of others."""
+    times = sampler.sample_times(statistics.median(latency_ns) if latency_ns else 0)
     stopwatch.call(runner, arguments, CallPurpose(samples=times))
     stopwatch.rest(runner)
 
@@ -110,10 +119,10 @@ def sample_more(
     runner: Runner,
     fresh: Callable[..., list[Any]],
     sampler: StackSampler,
-    samples_ns: Sequence[int],
+    latency_ns: Sequence[int],
 ) -> None:
     """More of those, where the rounds gave too few samples."""
     end_s, number = time.monotonic() + BUDGET_S, 0
     while not sampler.is_enough and sampler.is_possible and time.monotonic() < end_s:
-        sample(stopwatch, runner, fresh("late look", number), sampler, samples_ns)
+        sample(stopwatch, runner, fresh("late look", number), sampler, latency_ns)
         number += 1

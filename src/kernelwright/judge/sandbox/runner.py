@@ -6,7 +6,7 @@ import contextlib
 import functools
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.devices.backend import DeviceBackend
+from kernelwright.judge.devices.input_poisoner import InputPoisoner
 from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.child import Answer, CallOptions, Child, ChildEnded, SampleTimes
 from kernelwright.judge.sandbox.layout import (
@@ -31,10 +32,11 @@ from kernelwright.judge.sandbox.layout import (
     view,
     whole_pages,
 )
-from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims
+from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims, claims_at
 from kernelwright.judge.sandbox.process_memory import read_process
 from kernelwright.judge.sandbox.program import Program
-from kernelwright.judge.sandbox.protocol import Garbled, Late
+from kernelwright.judge.sandbox.protocol import Garbled, Go, Late
+from kernelwright.judge.sandbox.ring import Form, Packed, Ring
 from kernelwright.judge.sandbox.stopping import RanOn
 from kernelwright.judge.sandbox.unwritten_pages import owed_ns
 
@@ -71,6 +73,33 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Window:
+    """Many calls in one stretch of time, as the judge saw them."""
+
+    elapsed_ns: int
+    """The time of all of them together."""
+    n_calls: int
+    calls: dict[int, Call]
+    """Those whose outputs were taken, by their place in the ring; the last one comes last."""
+    claims: list[list[Claim]]
+    """The places of every call's outputs."""
+    after_ns: tuple[int, ...] = ()
+    """As for ``Call``."""
+    was_queued: bool = False
+    """All calls were queued on the device before their inputs existed: the time is the device's."""
+
+    @property
+    def call_ns(self) -> float:
+        """The time of a call."""
+        return self.elapsed_ns / self.n_calls
+
+    @property
+    def last(self) -> Call:
+        """The last call of those whose outputs were taken."""
+        return next(reversed(self.calls.values()))
+
+
+@dataclass(frozen=True)
 class _Slots:
     """The places of arguments, weights and outputs in the shared memory."""
 
@@ -104,6 +133,12 @@ class Runner:
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
+        self.ring: Ring | None = None
+        """The memory of its windows' arguments, once it is open."""
+        self.n_window = 0
+        """The calls in its windows; 0 until that is known."""
+        self.may_queue = False
+        """True while no call of a window has waited for the device behind the gate."""
         self._hang_s = HANG_S
         self._ran_on = RanOn()
         self._released_s = 0.0
@@ -222,12 +257,9 @@ class Runner:
             ``elapsed_ns`` in nanoseconds.
         """
         is_copied, poisoner = take and not self.is_read, None
-        if is_copied and not self.form.keeps_arguments:
+        if is_copied:
             inputs = self.memory[: whole_pages(end_of(self._slots.arguments))]
-            poisoner = self.backend.input_poisoner(
-                inputs, is_exclusive=self.child.hold is None, holds_device=holds_device
-            )
-        hold, self._hold = self._hold, ""
+            poisoner = self._poisoner(inputs, holds_device=holds_device)
         options = CallOptions(
             limit_s,
             hang_s=self._hang_s if may_be_long else None,
@@ -236,29 +268,173 @@ class Runner:
             at_completion=poisoner,
             then=self._copy if is_copied else None,
             samples=samples,
-            hold=hold,
+            go=Go(self._taken_hold()),
         )
         with poisoner or contextlib.nullcontext():
-            answer: Answer = self._guard(lambda: self.child.call(options), "run", limit_s)
+            answer = self._answer(options, limit_s)
+        claims = self._claims(answer.reply)
+        elapsed_ns = self._elapsed_ns(answer, [claims])
+        outputs = self._outputs(claims) + self._written() if take else None
+        self._count_run(answer, was_read=bool(outputs) and self.is_read)
+        return Call(elapsed_ns, claims, outputs, _after_ns(answer) if is_copied else ())
+
+    def open_ring(self, form: Form, n_entries: int) -> None:
+        """Share memory for the arguments of so many calls, unless it is shared already."""
+        if self.ring is not None:
+            return
+        self.ring = ring = Ring(self.backend, form, n_entries)
+        reply = self._ask(
+            "map_ring",
+            SHORT_LIMIT_S,
+            fds=ring.fds,
+            n_bytes=ring.memory.numel(),
+            entries=ring.entries,
+        )
+        self.may_queue = bool(_as_dict(reply).get("has_gate"))
+
+    def window(
+        self,
+        packed: Mapping[int, Packed],
+        taken: Sequence[int],
+        *,
+        limit_s: float,
+        before: Callable[[Callable[[], None]], None],
+        is_gated: bool,
+    ) -> Window:
+        """A forward on each of these arguments, in this order, which are ``packed`` and written to
+        these places of the ring.
+
+        The outputs of the ``taken`` ones are read, or copied; the child learns which when the
+        clock has stopped. Their places in the ring are next to each other, and the last call is one
+        of them. ``before`` is given the writing of the arguments, to do what belongs before and
+        after that; on a GPU calls that are ``is_gated`` are queued by then.
+
+        Units:
+            ``elapsed_ns`` in nanoseconds, for all calls together.
+        """
+        ring = self.ring
+        assert ring is not None  # since ``open_ring``
+        is_copied, poisoner = bool(taken) and not self.is_read, None
+        order = list(packed)
+        positions = {place: n for n, place in enumerate(packed) if place in taken}
+        if is_copied:
+            part = ring.part(min(taken), len(taken))
+            poisoner = self._poisoner(part, holds_device=False)
+
+        with contextlib.ExitStack() as stack:
+
+            def reveal() -> None:
+                before(functools.partial(self._write_ring, packed))
+                stack.enter_context(poisoner or contextlib.nullcontext())
+
+            def open_gate() -> int:
+                assert ring.gate is not None  # on a GPU
+                try:
+                    reveal()
+                finally:
+                    opened_ns = ring.gate.open()
+                return opened_ns
+
+            self.stand_still()
+            if ring.gate is not None:
+                ring.gate.shut()
+            if not is_gated:
+                reveal()
+            options = CallOptions(
+                limit_s,
+                spin=self.backend.is_spinning,
+                signals_first=not self.is_read,
+                at_completion=poisoner,
+                then=functools.partial(self._copy_calls, positions) if is_copied else None,
+                go=Go(self._taken_hold(), is_gated, tuple(order)),
+                at_queued=open_gate if is_gated else None,
+            )
+            answer = self._answer(options, limit_s)
+        claims = self._claims_of_calls(answer.reply, len(order))
+        elapsed_ns = self._elapsed_ns(answer, claims)
+        calls = {
+            place: Call(
+                elapsed_ns // len(order), claims[position], self._taken(place, n, claims[position])
+            )
+            for n, (place, position) in enumerate(positions.items())
+        }
+        self._count_run(answer, was_read=bool(calls) and self.is_read)
+        after_ns = _after_ns(answer) if is_copied else ()
+        return Window(elapsed_ns, len(order), calls, claims, after_ns, answer.was_queued)
+
+    def _taken(self, place: int, number: int, claims: list[Claim]) -> list[torch.Tensor]:
+        """The outputs of a window's call, with what it has written to its arguments."""
+        assert self.ring is not None
+        written = self._written(self.ring.entries[place], self.ring.memory)
+        if self.is_read:
+            return self._outputs(claims) + written
+        return self._copied(claims, self.ring.copies[number], self.ring.memory) + written
+
+    def _poisoner(self, inputs: torch.Tensor, *, holds_device: bool) -> InputPoisoner | None:
+        """The poisoner of a call's inputs; None where they must outlive it."""
+        if self.form.keeps_arguments:
+            return None
+        is_exclusive = self.child.hold is None
+        return self.backend.input_poisoner(
+            inputs, is_exclusive=is_exclusive, holds_device=holds_device
+        )
+
+    def _taken_hold(self) -> str:
+        hold, self._hold = self._hold, ""
+        return hold
+
+    def _answer(self, options: CallOptions, limit_s: float) -> Answer:
+        """Have the child run calls.
+
+        Raises:
+            Refused: it fails, or leaves processes behind.
+        """
+        answer: Answer = self._guard(lambda: self.child.call(options), "run", limit_s)
         self._raise_error(answer.reply)
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
                 raise Refused(ReasonCode.LEFT_PROCESSES, "it leaves processes running after a call")
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
+        return answer
+
+    def _claims(self, reply: Any) -> list[Claim]:
         room_bytes = sum(slot.span_bytes for slot in leaves(self._slots.arguments))
-        claims = check_claims(answer.reply, self.form, self.backend.kind, room_bytes=room_bytes)
-        # No call is shorter than its processor time over the threads that it may use.
-        least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
+        return check_claims(reply, self.form, self.backend.kind, room_bytes=room_bytes)
+
+    def _claims_of_calls(self, reply: Any, n_calls: int) -> list[list[Claim]]:
+        """The claims of a window's calls: all outputs are laid out as the last ones are."""
+        reply = _as_dict(reply)
+        last = self._claims(reply.get("last"))
+        return claims_at(reply.get("addresses"), last, n_calls)
+
+    def _elapsed_ns(self, answer: Answer, claims: list[list[Claim]]) -> int:
+        """The time that calls must answer for."""
+        # No call is shorter than its processor time over the threads that it may use. That of
+        # queueing calls, before their inputs exist, does not count.
+        cpu_ns = 0 if answer.was_queued else answer.cpu_ns
+        elapsed_ns = max(answer.wall_ns, int(cpu_ns / self.threads * CPU_SHARE))
         # A process that its own timers woke before the request to run may have seen the arguments.
-        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
-        elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
-        outputs = self._outputs(claims) + self._written() if take else None
-        was_read = bool(outputs) and self.is_read
+        elapsed_ns += answer.early_ns + answer.late_ns
+        if not self.is_read:
+            return elapsed_ns
+        flat = [claim for one in claims for claim in one]
+        return elapsed_ns + owed_ns(self.child.pid, flat, self.like * len(claims))
+
+    def _count_run(self, answer: Answer, *, was_read: bool) -> None:
         read_on_ns = self.child.ran_since_stop_ns() if was_read else 0
         self._ran_on.count(self.n_calls, answer.early_ns, read_on_ns)
-        after_ns = (answer.at_completion_ns, answer.then_ns) if is_copied else ()
-        return Call(elapsed_ns, claims, outputs, after_ns)
+
+    def _write_ring(self, packed: Mapping[int, Packed]) -> None:
+        assert self.ring is not None
+        self.ring.write(packed)
+        self.backend.settle()
+
+    def _copy_calls(self, positions: dict[int, int]) -> None:
+        """Have the child copy outputs of a window into the ring's memory."""
+        assert self.ring is not None
+        calls = list(positions.values())
+        self._ask("copy_calls", SHORT_LIMIT_S, calls=calls, slots=self.ring.copies[: len(calls)])
 
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """The present contents of the outputs of an earlier call that is still held."""
@@ -269,11 +445,15 @@ class Runner:
         self.stand_still()
         return self._outputs(claims)
 
-    def changed_arguments(self, arguments: list[Any]) -> list[bool]:
-        """Which of its arguments the child has written to."""
+    def changed_arguments(self, arguments: list[Any], place: int | None = None) -> list[bool]:
+        """Which of its arguments the child has written to; ``place``: of the ring."""
+        slots, memory = self._slots.arguments, self.memory
+        if place is not None:
+            assert self.ring is not None
+            slots, memory = self.ring.entries[place], self.ring.memory
         return [
-            slot.span_bytes > 0 and not same_bits(flat_view(slot, self.memory), flat_source(t))
-            for slot, t in zip(leaves(self._slots.arguments), leaves(arguments), strict=True)
+            slot.span_bytes > 0 and not same_bits(flat_view(slot, memory), flat_source(t))
+            for slot, t in zip(leaves(slots), leaves(arguments), strict=True)
         ]
 
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
@@ -316,6 +496,8 @@ class Runner:
         self.child.close()
         if self._region is not None and self._owns_region:
             self._region.close()
+        if self.ring is not None:
+            self.ring.close()
 
     def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
         """Lay out the shared memory; the bytes that it takes."""
@@ -342,15 +524,22 @@ class Runner:
 
     def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
         if not self.is_read:
-            pairs = zip(self._slots.outputs, claims, strict=True)
-            return [in_layout(view(s, self.memory), c.shape, c.strides).clone() for s, c in pairs]
+            return self._copied(claims, self._slots.outputs, self.memory)
         return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
 
-    def _written(self) -> list[torch.Tensor]:
+    @staticmethod
+    def _copied(claims: list[Claim], slots: Any, memory: torch.Tensor) -> list[torch.Tensor]:
+        """Outputs that the child has copied into shared memory."""
+        pairs = zip(slots, claims, strict=True)
+        return [in_layout(view(s, memory), c.shape, c.strides).clone() for s, c in pairs]
+
+    def _written(self, slots: Any = None, memory: torch.Tensor | None = None) -> list[torch.Tensor]:
         """The contents of those arguments that the reference writes to."""
+        slots = self._slots.arguments if slots is None else slots
+        memory = self.memory if memory is None else memory
         # Inputs of other shapes may have other arguments.
-        pairs = zip(leaves(self._slots.arguments), self.form.changed, strict=False)
-        return [view(slot, self.memory).clone() for slot, is_changed in pairs if is_changed]
+        pairs = zip(leaves(slots), self.form.changed, strict=False)
+        return [view(slot, memory).clone() for slot, is_changed in pairs if is_changed]
 
     def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
         try:
@@ -405,6 +594,10 @@ class Runner:
         text = f"{stage}: {error.get('type')}: {error.get('message')}{where}"
         code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
         raise Refused(code, text[:6000])
+
+
+def _after_ns(answer: Answer) -> tuple[int, ...]:
+    return (answer.at_completion_ns, answer.then_ns)
 
 
 def _as_dict(reply: Any) -> dict[str, Any]:
