@@ -143,6 +143,8 @@ class GateInChild:
         self._memory = cpu.map_shared(fd)
         self._address = cuda_driver.registered(self._memory.data_ptr(), self._memory.numel())
         self._used = torch.zeros(1, device=device)
+        self._used.zero_()  # a kernel is loaded when it is first started: not behind a gate
+        torch.cuda.synchronize(device)
 
     def wait(self) -> None:
         """Have the current stream wait until the gate opens."""

@@ -445,16 +445,14 @@ class Runner:
         self.stand_still()
         return self._outputs(claims)
 
-    def changed_arguments(self, arguments: list[Any], place: int | None = None) -> list[bool]:
-        """Which of its arguments the child has written to; ``place``: of the ring."""
-        slots, memory = self._slots.arguments, self.memory
-        if place is not None:
-            assert self.ring is not None
-            slots, memory = self.ring.entries[place], self.ring.memory
-        return [
-            slot.span_bytes > 0 and not same_bits(flat_view(slot, memory), flat_source(t))
-            for slot, t in zip(leaves(slots), leaves(arguments), strict=True)
-        ]
+    def changed_arguments(self, arguments: list[Any]) -> list[bool]:
+        """Which of its arguments the child has written to."""
+        return _changed(self._slots.arguments, self.memory, arguments)
+
+    def changed_in_ring(self, place: int, arguments: list[Any]) -> list[bool]:
+        """Which arguments of a window's call the child has written to."""
+        assert self.ring is not None
+        return _changed(self.ring.entries[place], self.ring.memory, arguments)
 
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
         """The report of the child's profiler on one untimed call; unchecked."""
@@ -594,6 +592,13 @@ class Runner:
         text = f"{stage}: {error.get('type')}: {error.get('message')}{where}"
         code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
         raise Refused(code, text[:6000])
+
+
+def _changed(slots: Any, memory: torch.Tensor, arguments: list[Any]) -> list[bool]:
+    return [
+        slot.span_bytes > 0 and not same_bits(flat_view(slot, memory), flat_source(t))
+        for slot, t in zip(leaves(slots), leaves(arguments), strict=True)
+    ]
 
 
 def _after_ns(answer: Answer) -> tuple[int, ...]:

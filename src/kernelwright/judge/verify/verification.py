@@ -152,7 +152,7 @@ class Verification:
             self.look(arguments, window.last)
             return
         for place, arguments in inputs.items():
-            self._refuse_changed(arguments, place)
+            self._refuse_written(self.runner.changed_in_ring(place, arguments), arguments)
         results = self.oracle.profile.results
         refuse_reused(window.claims, self.runner.like, but_for=results.lent)
         for claims in window.claims[:-1]:
@@ -241,10 +241,11 @@ class Verification:
         self._held.check(WATCHED)
         self._held.check(KEPT)
 
-    def _refuse_changed(self, arguments: list[Any], place: int | None = None) -> None:
-        """``place``: of the arguments in the ring."""
+    def _refuse_changed(self, arguments: list[Any]) -> None:
+        self._refuse_written(self.runner.changed_arguments(arguments), arguments)
+
+    def _refuse_written(self, written: list[bool], arguments: list[Any]) -> None:
         changed = self.oracle.profile.results.changed
-        written = self.runner.changed_arguments(arguments, place)
         if not _is_beyond(written, changed):
             return
         # The reference may write to other arguments for other values.
