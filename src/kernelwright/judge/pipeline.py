@@ -196,10 +196,8 @@ class Pipeline:
         evidence.wait()
         with self._machine.device_lock.exclusive():
             if evidence.sampler is not None and evidence.samples_later:
-                fresh = FreshInputs(self._oracle, verdict.seed)
-                latency_ns = timing.latency_ns.get(CANDIDATE) or timing.samples_ns[CANDIDATE]
-                waited_ns = [ns for ns in latency_ns if ns is not None]
-                sample_more(self._stopwatch, runner, fresh, evidence.sampler, waited_ns)
+                window_ns = timed_ns * timing.calls[CANDIDATE]
+                sample_more(self._stopwatch, runner, evidence.sampler, [window_ns])
             if is_win:
                 self._limits.refuse_unread(
                     timed_ns, library_ns=library_ns, floor_ns=timing.floor_ns

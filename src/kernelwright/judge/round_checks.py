@@ -6,7 +6,7 @@ import functools
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelwright.core.evaluation import CANDIDATE
@@ -16,10 +16,13 @@ from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.kinds.sampling import BUDGET_S, StackSampler
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.sandbox.outputs import Claim
-from kernelwright.judge.sandbox.runner import Call, Runner, Window
+from kernelwright.judge.sandbox.runner import Runner, Window
 from kernelwright.judge.timing.rounds import Untimed
 from kernelwright.judge.timing.stopwatch import CallPurpose, Input, Stopwatch
 from kernelwright.judge.verify.verification import Verification
+
+SAMPLED = 1 << 40
+"""The number of the first inputs of windows that are stopped for samples."""
 
 
 class FreshInputs:
@@ -53,7 +56,8 @@ class RoundChecks:
     ) -> None:
         self._stopwatch, self._check, self._draws = stopwatch, check, draws
         self._fresh, self._sampler = fresh, sampler
-        self._latency_ns: list[int] = []
+        self._windows_ns: list[float] = []
+        """The times of the candidate's windows."""
         self.claims: list[Claim] = []
         """The places of the outputs of the last timed call."""
 
@@ -77,15 +81,11 @@ class RoundChecks:
     def round_ended(self, inputs: Mapping[int, Input], windows: Mapping[str, Window]) -> None:
         mine, eager = windows[CANDIDATE], windows.get(EAGER)
         self.claims = mine.last.claims
-        if mine.n_calls == 1:
-            self._latency_ns.append(mine.elapsed_ns)
+        self._windows_ns.append(mine.elapsed_ns)
         for place, one in inputs.items():
             # Taken out, for float64 needs their memory.
             call, other = mine.calls.pop(place), eager.calls.pop(place, None) if eager else None
             self._check.compare_timed(one.draw, one.arguments, call, other)
-
-    def waited_for(self, call: Call) -> None:
-        self._latency_ns.append(call.elapsed_ns)
 
     def warn(self, warnings: list[Warned]) -> None:
         self._check.tally.warn(warnings)
@@ -93,36 +93,32 @@ class RoundChecks:
     def end(self) -> None:
         self._check.recheck_rest(self._draws, self._stopwatch.surprise_call)
         if self._sampler is not None:
-            runner = self._check.runner
-            sample_more(self._stopwatch, runner, self._fresh, self._sampler, self._latency_ns)
+            sample_more(self._stopwatch, self._check.runner, self._sampler, self._windows_ns)
         self._check.finish()
 
     def _sample(self, sampler: StackSampler, arguments: list[Any]) -> None:
-        sample(self._stopwatch, self._check.runner, arguments, sampler, self._latency_ns)
+        sample(self._stopwatch, self._check.runner, sampler, self._windows_ns)
 
 
 def sample(
-    stopwatch: Stopwatch,
-    runner: Runner,
-    arguments: list[Any],
-    sampler: StackSampler,
-    latency_ns: Sequence[int],
+    stopwatch: Stopwatch, runner: Runner, sampler: StackSampler, windows_ns: Sequence[float]
 ) -> None:
-    """A single call that is stopped for samples; ``latency_ns``: the times of others."""
-    times = sampler.sample_times(statistics.median(latency_ns) if latency_ns else 0)
-    stopwatch.call(runner, arguments, CallPurpose(samples=times))
+    """A window like a timed one that is stopped for samples; ``windows_ns``: the times of others.
+
+    Its inputs are as new as theirs.
+    """
+    times = sampler.sample_times(statistics.median(windows_ns) if windows_ns else 0)
+    n = stopwatch.n_calls(runner)
+    first = SAMPLED + sampler.n_calls * n
+    inputs = {place: stopwatch.inputs_of(first + place) for place in range(n)}
+    stopwatch.window(runner, inputs, (), CallPurpose(samples=times))
     stopwatch.rest(runner)
 
 
 def sample_more(
-    stopwatch: Stopwatch,
-    runner: Runner,
-    fresh: Callable[..., list[Any]],
-    sampler: StackSampler,
-    latency_ns: Sequence[int],
+    stopwatch: Stopwatch, runner: Runner, sampler: StackSampler, windows_ns: Sequence[float]
 ) -> None:
     """More of those, where the rounds gave too few samples."""
-    end_s, number = time.monotonic() + BUDGET_S, 0
+    end_s = time.monotonic() + BUDGET_S
     while not sampler.is_enough and sampler.is_possible and time.monotonic() < end_s:
-        sample(stopwatch, runner, fresh("late look", number), sampler, latency_ns)
-        number += 1
+        sample(stopwatch, runner, sampler, windows_ns)

@@ -34,9 +34,9 @@ N_BYTES = 16 * 512 * 768 * 4
 def test_eager_takes_new_memory_in_few_rounds_of_the_first_verdict(monkeypatch, fork_server):
     taken, usual = [], Stopwatch.window
 
-    def window(self, runner, inputs, asked=(), detector=None):
+    def window(self, runner, inputs, asked=(), *purpose):
         before = faulted_bytes(runner.child.pid)
-        made = usual(self, runner, inputs, asked, detector)
+        made = usual(self, runner, inputs, asked, *purpose)
         n_bytes = faulted_bytes(runner.child.pid) - before
         taken.append((runner, bool(asked), n_bytes / len(inputs)))
         return made

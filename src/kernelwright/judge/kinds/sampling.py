@@ -102,6 +102,11 @@ class StackSampler:
         )
 
     @property
+    def n_calls(self) -> int:
+        """The number of calls, or windows of them, that were stopped for samples."""
+        return len(self._calls)
+
+    @property
     def n_told(self) -> int:
         """The number of samples that saw somebody's code."""
         return sum(len(samples) - samples.count("") for samples in self._calls)

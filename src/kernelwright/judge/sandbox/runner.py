@@ -300,6 +300,7 @@ class Runner:
         limit_s: float,
         before: Callable[[Callable[[], None]], None],
         is_gated: bool,
+        samples: SampleTimes | None = None,
     ) -> Window:
         """A forward on each of these arguments, in this order, which are ``packed`` and written to
         these places of the ring.
@@ -346,6 +347,7 @@ class Runner:
                 signals_first=not self.is_read,
                 at_completion=poisoner,
                 then=functools.partial(self._copy_calls, positions) if is_copied else None,
+                samples=samples,
                 go=Go(self._taken_hold(), is_gated, tuple(order)),
                 at_queued=open_gate if is_gated else None,
             )

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from kernelwright.core.evaluation import CANDIDATE, Timing
 from kernelwright.core.outcome import Warned
 from kernelwright.judge.sandbox.ring import N_COPIED
-from kernelwright.judge.sandbox.runner import Call, Runner, Window
+from kernelwright.judge.sandbox.runner import Runner, Window
 from kernelwright.judge.timing.background_work import BackgroundWorkDetector
 from kernelwright.judge.timing.series import Series
 from kernelwright.judge.timing.stopping_rule import MIN_ROUNDS, is_enough
@@ -27,7 +27,8 @@ from kernelwright.judge.timing.stopwatch import (
     named,
 )
 
-LATENCY_ROUNDS = 5
+LATENCY_ROUNDS = 3
+"""Rounds of single calls that are waited for."""
 Untimed = Callable[[list[Any]], object]
 """An untimed call of the candidate, given a round's inputs."""
 
@@ -50,9 +51,6 @@ class RoundObserver(Protocol):
 
     def round_ended(self, inputs: Mapping[int, Input], windows: Mapping[str, Window]) -> None:
         """All modules were timed. ``inputs``: as for ``candidate_called``."""
-
-    def waited_for(self, call: Call) -> None:
-        """A single call of the candidate was timed."""
 
     def warn(self, warnings: list[Warned]) -> None:
         """Warnings for the verdict."""
@@ -137,9 +135,7 @@ class _Rounds:
         untimed = self._watch if self._detector.is_due() else self._observer.untimed_call(self._rng)
         if untimed is not None:
             return self._untimed_round(order, untimed)
-        n = max(runner.n_window for runner in runners.values())
-        inputs = [self._stopwatch.inputs_of(self._n_used + place) for place in range(n)]
-        self._n_used += n
+        inputs = self._next_inputs(max(runner.n_window for runner in runners.values()))
         taken, windows = self._timed_round(order, inputs)
         self._series.add(windows)
         # The observer may take calls out: float64 and the next round's inputs need their memory.
@@ -205,8 +201,6 @@ class _Rounds:
             with named(name):
                 call = self._stopwatch.call(runners[name], arguments)
                 self._stopwatch.rest(runners[name])
-            if name == CANDIDATE:
-                self._observer.waited_for(call)
             if number:
                 self._series.latency_ns.setdefault(name, []).append(call.elapsed_ns)
 
@@ -225,13 +219,16 @@ class _Rounds:
 
     def _watch(self, arguments: list[Any]) -> None:
         """Calls like timed ones, before which the device is watched for background work."""
-        candidate = self._contest.candidate
+        candidate, purpose = self._contest.candidate, CallPurpose(detector=self._detector)
         candidate.stand_still()
         if candidate.ring is None:
-            self._stopwatch.call(candidate, arguments, CallPurpose(detector=self._detector))
+            self._stopwatch.call(candidate, arguments, purpose)
         else:
-            n = candidate.n_window
-            inputs = [self._stopwatch.inputs_of(self._n_used + place) for place in range(n)]
-            self._n_used += n
-            self._stopwatch.window(candidate, dict(enumerate(inputs)), (), self._detector)
+            inputs = self._next_inputs(candidate.n_window)
+            self._stopwatch.window(candidate, dict(enumerate(inputs)), (), purpose)
         self._stopwatch.rest(candidate)
+
+    def _next_inputs(self, n: int) -> list[Input]:
+        """So many inputs that the candidate has not had."""
+        first, self._n_used = self._n_used, self._n_used + n
+        return [self._stopwatch.inputs_of(number) for number in range(first, first + n)]

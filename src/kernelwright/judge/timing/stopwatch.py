@@ -9,7 +9,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -90,7 +90,7 @@ class CacheFlush:
 
 @dataclass(frozen=True)
 class CallPurpose:
-    """Why a call is made, besides its time."""
+    """Why a call, or a window of them, is made besides its time."""
 
     take: bool = False
     """Take its outputs."""
@@ -206,13 +206,12 @@ class Stopwatch:
         runner: Runner,
         inputs: Mapping[int, Input],
         taken: Sequence[int] = (),
-        detector: BackgroundWorkDetector | None = None,
+        purpose: CallPurpose = CallPurpose(),
     ) -> Window:
         """A window of one call on each of these inputs, in this order, at these places of a ring;
         the outputs of those that are ``taken`` come with it, the last call's among them.
 
-        Where calls are not timed in windows it is one call. With a ``detector`` the device is
-        watched for background work before the inputs are there, and after.
+        Where calls are not timed in windows it is one call.
 
         Units:
             Nanoseconds of the judge's clock, for all calls together.
@@ -220,8 +219,7 @@ class Stopwatch:
         packed = {place: one.packed for place, one in inputs.items() if one.packed is not None}
         if runner.ring is None or len(packed) < len(inputs):
             [(place, one)] = inputs.items()
-            purpose = CallPurpose(take=bool(taken), detector=detector)
-            call = self.call(runner, one.arguments, purpose)
+            call = self.call(runner, one.arguments, replace(purpose, take=bool(taken)))
             calls = {place: call} if taken else {}
             return Window(call.elapsed_ns, 1, calls, [call.claims], call.after_ns)
         with self._place():
@@ -229,8 +227,9 @@ class Stopwatch:
                 packed,
                 taken,
                 limit_s=self.limit_s,
-                before=functools.partial(self._reveal, detector=detector),
+                before=functools.partial(self._reveal, detector=purpose.detector),
                 is_gated=runner.may_queue,
+                samples=purpose.samples,
             )
 
     def n_calls(self, runner: Runner) -> int:
