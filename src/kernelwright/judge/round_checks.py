@@ -15,8 +15,9 @@ from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.kinds.sampling import BUDGET_S, StackSampler
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.sandbox.calls import Window
 from kernelwright.judge.sandbox.outputs import Claim
-from kernelwright.judge.sandbox.runner import Runner, Window
+from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.timing.rounds import Untimed
 from kernelwright.judge.timing.stopwatch import CallPurpose, Input, Stopwatch
 from kernelwright.judge.verify.verification import Verification

@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.core.outcome import Status
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Window
+from kernelwright.judge.sandbox.calls import Window
 from kernelwright.judge.timing.series import Series, late_ns
 
 CALL_NS = 100_000

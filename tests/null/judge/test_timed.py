@@ -13,7 +13,7 @@ from kernelwright.judge.checks import TASK, Draw
 from kernelwright.judge.compare.expected import expect
 from kernelwright.judge.compare.outputs import are_near
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.verify.chance import FEWEST_VERIFIED, VERIFIED_SHARE
 from kernelwright.judge.verify.verification import Verification
 

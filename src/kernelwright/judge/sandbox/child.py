@@ -104,6 +104,11 @@ class Answer:
     late_ns: int
     """The time for which it ran on after it had been told to stop, where it was not resumed."""
 
+    @property
+    def after_ns(self) -> tuple[int, int]:
+        """Times after the clock had stopped."""
+        return self.at_completion_ns, self.then_ns
+
 
 class Child:
     """One isolated worker with its supervisor.
@@ -168,10 +173,10 @@ class Child:
 
         The clock starts before the child can run, or for gated calls when the gate opens, before
         which their inputs do not exist; for calls that could not be queued behind the gate, when
-        they began. It stops when the child has been told to stop,
-        which happens when it signals completion. Then ``at_completion`` runs; afterwards the child
-        is resumed if it has to describe its result or if there is a ``then``. While the child is
-        stopped for samples in the middle of the call, the clock stands still.
+        they began. It stops when the child has been told to stop, which happens when it
+        signals completion. Then ``at_completion`` runs; afterwards the child is resumed if it has
+        to describe its result or if there is a ``then``. While the child is stopped for samples in
+        the middle of the call, the clock stands still.
         """
         go, was_queued = protocol.framed(options.go.text()), False
         self.completion.settimeout(options.timeout_s)
@@ -188,12 +193,7 @@ class Child:
                 was_queued = bool(select.select([self.completion], [], [], QUEUEING_S)[0])
                 opened_ns = options.at_queued()
                 start_ns = opened_ns if was_queued else start_ns
-            if self.hold is not None or options.hang_s is not None:
-                self._await(self.completion, self._deadline(options.timeout_s, options.hang_s))
-            spin_s = options.timeout_s if options.spin else 0.0
-            body = protocol.receive_completion(self.completion, spin_s=spin_s)
-            if options.at_queued is not None and body == protocol.QUEUED:
-                body = protocol.receive_completion(self.completion, spin_s=spin_s)
+            body = self._completion(options)
             self._signal(signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
             if options.at_completion is not None:
@@ -229,6 +229,16 @@ class Child:
             early_ns=max(0, before_ns - rest_ns),
             late_ns=0 if is_resumed else self._clock.late_ns(stood_ns),
         )
+
+    def _completion(self, options: CallOptions) -> bytes:
+        """The completion signal of calls."""
+        if self.hold is not None or options.hang_s is not None:
+            self._await(self.completion, self._deadline(options.timeout_s, options.hang_s))
+        spin_s = options.timeout_s if options.spin else 0.0
+        body = protocol.receive_completion(self.completion, spin_s=spin_s)
+        if options.at_queued is not None and body == protocol.QUEUED:
+            body = protocol.receive_completion(self.completion, spin_s=spin_s)
+        return body
 
     def cpu_ns(self) -> int:
         """The processor time that all threads of the worker have had."""

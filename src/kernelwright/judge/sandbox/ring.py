@@ -1,43 +1,37 @@
-"""Rings: the arguments of many calls in memory that a child shares, and the gate before them.
+"""Rings: the arguments of many calls in memory that a child shares.
 
 A window is many calls without a word between them. Each has arguments of its own in memory of its
-own. On a GPU the child queues the calls behind a gate; the judge writes the arguments when all are
-queued, and opens the gate: what is timed is the device's work, and nobody knew the inputs before.
+own.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from kernelwright.judge.devices import cpu, cuda_driver
+from kernelwright.judge.compare.pieces import same_bits
+from kernelwright.judge.sandbox.gate import Gate
 from kernelwright.judge.sandbox.layout import (
     Region,
     bytes_of,
     flat_source,
     flat_view,
+    in_layout,
     leaves,
     map_tensors,
     plan_slots,
     view,
 )
+from kernelwright.judge.sandbox.outputs import Claim, ResultForm
 
 if TYPE_CHECKING:
     from kernelwright.judge.devices.backend import DeviceBackend
 
 N_COPIED = 4
 """The outputs of one window that are read, and compared: drawn anew for each."""
-READY, ARRIVED, OPEN, N_WORDS = 0, 1, 2, 3
-"""The words of a gate: the child's queue may begin; it has; and its calls may run."""
-ARRIVAL_S = 0.1
-"""The time in which a GPU takes up the child's queue: changing to its context takes 0.14 ms on an
-H200. The gate opens in any case."""
 
 
 class Form:
@@ -96,6 +90,16 @@ class Ring:
         """The memory of the arguments of some calls, one after the other in the ring."""
         return self.memory[first * self._entry_bytes : (first + n_entries) * self._entry_bytes]
 
+    def shut(self) -> None:
+        """Shut the gate."""
+        assert self.gate is not None  # on a GPU
+        self.gate.shut()
+
+    def open_gate(self) -> int:
+        """Open the gate; when that was, in nanoseconds."""
+        assert self.gate is not None  # on a GPU
+        return self.gate.open()
+
     def close(self) -> None:
         """Give the judge's side back."""
         self._region.close()
@@ -103,58 +107,27 @@ class Ring:
             self.gate.close()
 
 
-class Gate:
-    """The judge's side of a gate: three words of host memory, which the child's queue waits for.
-
-    The queue begins with a kernel, so that the GPU has changed to the child's context before the
-    clock starts: the change is no call's own. A child that writes the words itself has its calls
-    run before their arguments are there, or its clock start early.
-    """
-
-    def __init__(self) -> None:
-        self.fd, self._memory = cpu.share(4 * N_WORDS)
-        self._words = (ctypes.c_int32 * N_WORDS).from_address(self._memory.data_ptr())
-
-    def shut(self) -> None:
-        """Make the next queue wait."""
-        for number in range(N_WORDS):
-            self._words[number] = 0
-
-    def open(self) -> int:
-        """Let the queue run; the time at which it could, by the judge's clock in nanoseconds."""
-        self._words[READY] = 1
-        end_s = time.monotonic() + ARRIVAL_S
-        while not self._words[ARRIVED] and time.monotonic() < end_s:
-            pass
-        opened_ns = time.perf_counter_ns()
-        self._words[OPEN] = 1
-        return opened_ns
-
-    def close(self) -> None:
-        """Give the memory back."""
-        os.close(self.fd)
-
-
-class GateInChild:
-    """The child's side of a gate."""
-
-    def __init__(self, fd: int, device: torch.device) -> None:
-        self._device = device
-        self._memory = cpu.map_shared(fd)
-        self._address = cuda_driver.registered(self._memory.data_ptr(), self._memory.numel())
-        self._used = torch.zeros(1, device=device)
-        self._used.zero_()  # a kernel is loaded when it is first started: not behind a gate
-        torch.cuda.synchronize(device)
-
-    def wait(self) -> None:
-        """Have the current stream wait until the gate opens."""
-        stream = torch.cuda.current_stream(self._device)
-        cuda_driver.wait_for(self._address + 4 * READY, stream=stream)
-        self._used.zero_()
-        cuda_driver.write(self._address + 4 * ARRIVED, 1, stream=stream)
-        cuda_driver.wait_for(self._address + 4 * OPEN, stream=stream)
-
-
 def _shifted(slots: Any, offset_bytes: int) -> Any:
     """The same slots, so many bytes farther on."""
     return map_tensors(lambda s: replace(s, offset_bytes=s.offset_bytes + offset_bytes), slots)
+
+
+def copied(claims: list[Claim], slots: Any, memory: torch.Tensor) -> list[torch.Tensor]:
+    """Outputs that a child has copied into shared memory."""
+    pairs = zip(slots, claims, strict=True)
+    return [in_layout(view(s, memory), c.shape, c.strides).clone() for s, c in pairs]
+
+
+def written(slots: Any, memory: torch.Tensor, form: ResultForm) -> list[torch.Tensor]:
+    """The contents of those arguments at these places that the reference writes to."""
+    # Inputs of other shapes may have other arguments.
+    pairs = zip(leaves(slots), form.changed, strict=False)
+    return [view(slot, memory).clone() for slot, is_changed in pairs if is_changed]
+
+
+def changed(slots: Any, memory: torch.Tensor, arguments: list[Any]) -> list[bool]:
+    """Which of these arguments are no longer what was written to their places."""
+    return [
+        slot.span_bytes > 0 and not same_bits(flat_view(slot, memory), flat_source(t))
+        for slot, t in zip(leaves(slots), leaves(arguments), strict=True)
+    ]

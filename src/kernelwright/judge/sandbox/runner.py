@@ -6,7 +6,7 @@ import contextlib
 import functools
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,10 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import ReasonCode
-from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.devices.input_poisoner import InputPoisoner
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.sandbox.child import Answer, CallOptions, Child, ChildEnded, SampleTimes
 from kernelwright.judge.sandbox.layout import (
     Region,
@@ -26,19 +26,18 @@ from kernelwright.judge.sandbox.layout import (
     end_of,
     flat_source,
     flat_view,
-    in_layout,
     leaves,
     plan_slots,
-    view,
     whole_pages,
 )
-from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims, claims_at
+from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims
 from kernelwright.judge.sandbox.process_memory import read_process
 from kernelwright.judge.sandbox.program import Program
 from kernelwright.judge.sandbox.protocol import Garbled, Go, Late
-from kernelwright.judge.sandbox.ring import Form, Packed, Ring
+from kernelwright.judge.sandbox.ring import changed, copied, written
 from kernelwright.judge.sandbox.stopping import RanOn
 from kernelwright.judge.sandbox.unwritten_pages import owed_ns
+from kernelwright.judge.sandbox.windows import Windows
 
 CPU_SHARE = 0.9
 """The share of its processor time that is held against a candidate's claim: between the judge's
@@ -56,47 +55,6 @@ ALL_RELEASES_S, RELEASE_S = 20.0, 0.05
 much more for each call. Nobody else measures meanwhile."""
 LOG_LINES = 12
 BUILDING = ("import", "construct")
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call as the judge saw it."""
-
-    elapsed_ns: int
-    claims: list[Claim]
-    """The places of its outputs, as the child says."""
-    outputs: list[torch.Tensor] | None
-    """The outputs themselves, where they were asked for."""
-    after_ns: tuple[int, ...] = ()
-    """Times after the clock had stopped: until the device came to rest, and until the outputs were
-    copied; empty where the judge reads them itself."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """Many calls in one stretch of time, as the judge saw them."""
-
-    elapsed_ns: int
-    """The time of all of them together."""
-    n_calls: int
-    calls: dict[int, Call]
-    """Those whose outputs were taken, by their place in the ring; the last one comes last."""
-    claims: list[list[Claim]]
-    """The places of every call's outputs."""
-    after_ns: tuple[int, ...] = ()
-    """As for ``Call``."""
-    was_queued: bool = False
-    """All calls were queued on the device before their inputs existed: the time is the device's."""
-
-    @property
-    def call_ns(self) -> float:
-        """The time of a call."""
-        return self.elapsed_ns / self.n_calls
-
-    @property
-    def last(self) -> Call:
-        """The last call of those whose outputs were taken."""
-        return next(reversed(self.calls.values()))
 
 
 @dataclass(frozen=True)
@@ -133,12 +91,7 @@ class Runner:
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
-        self.ring: Ring | None = None
-        """The memory of its windows' arguments, once it is open."""
-        self.n_window = 0
-        """The calls in its windows; 0 until that is known."""
-        self.may_queue = False
-        """True while no call of a window has waited for the device behind the gate."""
+        self.windows = Windows(self)
         self._hang_s = HANG_S
         self._ran_on = RanOn()
         self._released_s = 0.0
@@ -179,11 +132,11 @@ class Runner:
             raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
         self._write(self._slots.weights, weights)
         self._hang_s = HANG_S if program.setup is None else limit_s
-        self._ask(
+        self.ask(
             "build", limit_s, hang_s=self._hang_s, program=program, weights=self._slots.weights
         )
         self._write(self._slots.arguments, arguments)
-        self._ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
+        self.ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
 
     def try_device(self) -> None:
         """Check that the device works in the child."""
@@ -195,18 +148,18 @@ class Runner:
 
     def end_filling(self) -> None:
         """Leave fresh memory as it comes from now on."""
-        self._ask("end_filling", SHORT_LIMIT_S)
+        self.ask("end_filling", SHORT_LIMIT_S)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
         """Give the module other weights, in place. The child stands still: others may be next."""
         self._write(self._slots.weights, weights)
-        self._ask("load", limit_s, weights=self._slots.weights)
+        self.ask("load", limit_s, weights=self._slots.weights)
         self.stand_still()
 
     def set_mode(self, training: bool) -> bool:
         """Put the module into training mode or out of it; whether it was in it; unchecked."""
         return bool(
-            _as_dict(self._ask("set_mode", SHORT_LIMIT_S, training=training)).get("training")
+            _as_dict(self.ask("set_mode", SHORT_LIMIT_S, training=training)).get("training")
         )
 
     def reshape(
@@ -215,7 +168,7 @@ class Runner:
         """Expect arguments and outputs of these shapes from now on, within ``room_bytes``."""
         self.form = replace(self.form, like=like)
         self._plan(arguments, weights)
-        self._ask("prepare", SHORT_LIMIT_S, arguments=self._slots.arguments)
+        self.ask("prepare", SHORT_LIMIT_S, arguments=self._slots.arguments)
 
     def put(self, arguments: list[Any]) -> None:
         """Write the arguments of the next call while the child stands still."""
@@ -228,7 +181,7 @@ class Runner:
                     do="let get_inputs return tensors of the same shapes every time",
                 )
             self._slots = replace(self._slots, arguments=slots)
-            self._ask("prepare", SHORT_LIMIT_S, arguments=slots)
+            self.ask("prepare", SHORT_LIMIT_S, arguments=slots)
         self.stand_still()
         self._write(slots, arguments)
 
@@ -259,7 +212,7 @@ class Runner:
         is_copied, poisoner = take and not self.is_read, None
         if is_copied:
             inputs = self.memory[: whole_pages(end_of(self._slots.arguments))]
-            poisoner = self._poisoner(inputs, holds_device=holds_device)
+            poisoner = self.poisoner(inputs, holds_device=holds_device)
         options = CallOptions(
             limit_s,
             hang_s=self._hang_s if may_be_long else None,
@@ -268,111 +221,17 @@ class Runner:
             at_completion=poisoner,
             then=self._copy if is_copied else None,
             samples=samples,
-            go=Go(self._taken_hold()),
+            go=Go(self.next_hold()),
         )
         with poisoner or contextlib.nullcontext():
-            answer = self._answer(options, limit_s)
-        claims = self._claims(answer.reply)
-        elapsed_ns = self._elapsed_ns(answer, [claims])
+            answer = self.run(options)
+        claims = self.claims(answer.reply)
+        elapsed_ns = self.elapsed_ns(answer, [claims])
         outputs = self._outputs(claims) + self._written() if take else None
-        self._count_run(answer, was_read=bool(outputs) and self.is_read)
-        return Call(elapsed_ns, claims, outputs, _after_ns(answer) if is_copied else ())
+        self.count_run(answer, was_read=bool(outputs) and self.is_read)
+        return Call(elapsed_ns, claims, outputs, answer.after_ns if is_copied else ())
 
-    def open_ring(self, form: Form, n_entries: int) -> None:
-        """Share memory for the arguments of so many calls, unless it is shared already."""
-        if self.ring is not None:
-            return
-        self.ring = ring = Ring(self.backend, form, n_entries)
-        reply = self._ask(
-            "map_ring",
-            SHORT_LIMIT_S,
-            fds=ring.fds,
-            n_bytes=ring.memory.numel(),
-            entries=ring.entries,
-        )
-        self.may_queue = bool(_as_dict(reply).get("has_gate"))
-
-    def window(
-        self,
-        packed: Mapping[int, Packed],
-        taken: Sequence[int],
-        *,
-        limit_s: float,
-        before: Callable[[Callable[[], None]], None],
-        is_gated: bool,
-        samples: SampleTimes | None = None,
-    ) -> Window:
-        """A forward on each of these arguments, in this order, which are ``packed`` and written to
-        these places of the ring.
-
-        The outputs of the ``taken`` ones are read, or copied; the child learns which when the
-        clock has stopped. Their places in the ring are next to each other, and the last call is one
-        of them. ``before`` is given the writing of the arguments, to do what belongs before and
-        after that; on a GPU calls that are ``is_gated`` are queued by then.
-
-        Units:
-            ``elapsed_ns`` in nanoseconds, for all calls together.
-        """
-        ring = self.ring
-        assert ring is not None  # since ``open_ring``
-        is_copied, poisoner = bool(taken) and not self.is_read, None
-        order = list(packed)
-        positions = {place: n for n, place in enumerate(packed) if place in taken}
-        if is_copied:
-            part = ring.part(min(taken), len(taken))
-            poisoner = self._poisoner(part, holds_device=False)
-
-        with contextlib.ExitStack() as stack:
-
-            def reveal() -> None:
-                before(functools.partial(self._write_ring, packed))
-                stack.enter_context(poisoner or contextlib.nullcontext())
-
-            def open_gate() -> int:
-                assert ring.gate is not None  # on a GPU
-                try:
-                    reveal()
-                finally:
-                    opened_ns = ring.gate.open()
-                return opened_ns
-
-            self.stand_still()
-            if ring.gate is not None:
-                ring.gate.shut()
-            if not is_gated:
-                reveal()
-            options = CallOptions(
-                limit_s,
-                spin=self.backend.is_spinning,
-                signals_first=not self.is_read,
-                at_completion=poisoner,
-                then=functools.partial(self._copy_calls, positions) if is_copied else None,
-                samples=samples,
-                go=Go(self._taken_hold(), is_gated, tuple(order)),
-                at_queued=open_gate if is_gated else None,
-            )
-            answer = self._answer(options, limit_s)
-        claims = self._claims_of_calls(answer.reply, len(order))
-        elapsed_ns = self._elapsed_ns(answer, claims)
-        calls = {
-            place: Call(
-                elapsed_ns // len(order), claims[position], self._taken(place, n, claims[position])
-            )
-            for n, (place, position) in enumerate(positions.items())
-        }
-        self._count_run(answer, was_read=bool(calls) and self.is_read)
-        after_ns = _after_ns(answer) if is_copied else ()
-        return Window(elapsed_ns, len(order), calls, claims, after_ns, answer.was_queued)
-
-    def _taken(self, place: int, number: int, claims: list[Claim]) -> list[torch.Tensor]:
-        """The outputs of a window's call, with what it has written to its arguments."""
-        assert self.ring is not None
-        written = self._written(self.ring.entries[place], self.ring.memory)
-        if self.is_read:
-            return self._outputs(claims) + written
-        return self._copied(claims, self.ring.copies[number], self.ring.memory) + written
-
-    def _poisoner(self, inputs: torch.Tensor, *, holds_device: bool) -> InputPoisoner | None:
+    def poisoner(self, inputs: torch.Tensor, *, holds_device: bool) -> InputPoisoner | None:
         """The poisoner of a call's inputs; None where they must outlive it."""
         if self.form.keeps_arguments:
             return None
@@ -381,17 +240,18 @@ class Runner:
             inputs, is_exclusive=is_exclusive, holds_device=holds_device
         )
 
-    def _taken_hold(self) -> str:
+    def next_hold(self) -> str:
+        """The names under which the next call is to hold the last output."""
         hold, self._hold = self._hold, ""
         return hold
 
-    def _answer(self, options: CallOptions, limit_s: float) -> Answer:
+    def run(self, options: CallOptions) -> Answer:
         """Have the child run calls.
 
         Raises:
             Refused: it fails, or leaves processes behind.
         """
-        answer: Answer = self._guard(lambda: self.child.call(options), "run", limit_s)
+        answer: Answer = self._guard(lambda: self.child.call(options), "run", options.timeout_s)
         self._raise_error(answer.reply)
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
@@ -400,17 +260,12 @@ class Runner:
         self.n_calls += 1
         return answer
 
-    def _claims(self, reply: Any) -> list[Claim]:
+    def claims(self, reply: Any) -> list[Claim]:
+        """The claims in the description of a call's outputs."""
         room_bytes = sum(slot.span_bytes for slot in leaves(self._slots.arguments))
         return check_claims(reply, self.form, self.backend.kind, room_bytes=room_bytes)
 
-    def _claims_of_calls(self, reply: Any, n_calls: int) -> list[list[Claim]]:
-        """The claims of a window's calls: all outputs are laid out as the last ones are."""
-        reply = _as_dict(reply)
-        last = self._claims(reply.get("last"))
-        return claims_at(reply.get("addresses"), last, n_calls)
-
-    def _elapsed_ns(self, answer: Answer, claims: list[list[Claim]]) -> int:
+    def elapsed_ns(self, answer: Answer, claims: list[list[Claim]]) -> int:
         """The time that calls must answer for."""
         # No call is shorter than its processor time over the threads that it may use. That of
         # queueing calls, before their inputs exist, does not count.
@@ -423,20 +278,14 @@ class Runner:
         flat = [claim for one in claims for claim in one]
         return elapsed_ns + owed_ns(self.child.pid, flat, self.like * len(claims))
 
-    def _count_run(self, answer: Answer, *, was_read: bool) -> None:
+    def count_run(self, answer: Answer, *, was_read: bool) -> None:
+        """Count how often it ran while it should have stood still.
+
+        Raises:
+            Refused: it happens too often to be an accident.
+        """
         read_on_ns = self.child.ran_since_stop_ns() if was_read else 0
         self._ran_on.count(self.n_calls, answer.early_ns, read_on_ns)
-
-    def _write_ring(self, packed: Mapping[int, Packed]) -> None:
-        assert self.ring is not None
-        self.ring.write(packed)
-        self.backend.settle()
-
-    def _copy_calls(self, positions: dict[int, int]) -> None:
-        """Have the child copy outputs of a window into the ring's memory."""
-        assert self.ring is not None
-        calls = list(positions.values())
-        self._ask("copy_calls", SHORT_LIMIT_S, calls=calls, slots=self.ring.copies[: len(calls)])
 
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """The present contents of the outputs of an earlier call that is still held."""
@@ -449,31 +298,26 @@ class Runner:
 
     def changed_arguments(self, arguments: list[Any]) -> list[bool]:
         """Which of its arguments the child has written to."""
-        return _changed(self._slots.arguments, self.memory, arguments)
-
-    def changed_in_ring(self, place: int, arguments: list[Any]) -> list[bool]:
-        """Which arguments of a window's call the child has written to."""
-        assert self.ring is not None
-        return _changed(self.ring.entries[place], self.ring.memory, arguments)
+        return changed(self._slots.arguments, self.memory, arguments)
 
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
         """The report of the child's profiler on one untimed call; unchecked."""
         self.put(arguments)
-        return _as_dict(self._ask("profile", PROFILE_LIMIT_S))
+        return _as_dict(self.ask("profile", PROFILE_LIMIT_S))
 
     def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
         """The reports of compilers and profilers on the child's kernels; unchecked."""
         self.put(arguments)
-        return _as_dict(self._ask("resources", PROFILE_LIMIT_S, counted=counted))
+        return _as_dict(self.ask("resources", PROFILE_LIMIT_S, counted=counted))
 
     def count_flops(self) -> Any:
         """The report on the library's arithmetic in one untimed call on the same arguments;
         unchecked."""
-        return self._ask("count", PROFILE_LIMIT_S)
+        return self.ask("count", PROFILE_LIMIT_S)
 
     def n_graphs(self) -> int:
         """The number of graphs the library's compiler has made in it so far; unchecked."""
-        return int(self._ask("graphs", GRAPHS_LIMIT_S)["made"])
+        return int(self.ask("graphs", GRAPHS_LIMIT_S)["made"])
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Have the child drop its last output, or hold it in place of those held under these
@@ -485,7 +329,7 @@ class Runner:
 
     def _release_now(self) -> None:
         began_s, hold, self._hold = time.monotonic(), self._hold, ""
-        self._ask("release", SHORT_LIMIT_S, hold=hold.split(",") if hold else [])
+        self.ask("release", SHORT_LIMIT_S, hold=hold.split(",") if hold else [])
         self._released_s += time.monotonic() - began_s
         if self._released_s > ALL_RELEASES_S + RELEASE_S * self.n_calls:
             why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"
@@ -496,8 +340,7 @@ class Runner:
         self.child.close()
         if self._region is not None and self._owns_region:
             self._region.close()
-        if self.ring is not None:
-            self.ring.close()
+        self.windows.close()
 
     def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
         """Lay out the shared memory; the bytes that it takes."""
@@ -506,7 +349,7 @@ class Runner:
         return n_bytes
 
     def _map(self, region: Region, limit_s: float) -> None:
-        self._ask(
+        self.ask(
             "map",
             limit_s,
             fds=(region.fd,),
@@ -520,26 +363,20 @@ class Runner:
 
     def _copy(self, *, held: str = "") -> None:
         """Have the child copy its outputs into the shared memory."""
-        self._ask("copy", SHORT_LIMIT_S, slots=self._slots.outputs, held=held)
+        self.ask("copy", SHORT_LIMIT_S, slots=self._slots.outputs, held=held)
 
     def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
         if not self.is_read:
-            return self._copied(claims, self._slots.outputs, self.memory)
+            return copied(claims, self._slots.outputs, self.memory)
+        return self.read_outputs(claims)
+
+    def read_outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
+        """The outputs of a call of the stopped child, where it is read."""
         return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
 
-    @staticmethod
-    def _copied(claims: list[Claim], slots: Any, memory: torch.Tensor) -> list[torch.Tensor]:
-        """Outputs that the child has copied into shared memory."""
-        pairs = zip(slots, claims, strict=True)
-        return [in_layout(view(s, memory), c.shape, c.strides).clone() for s, c in pairs]
-
-    def _written(self, slots: Any = None, memory: torch.Tensor | None = None) -> list[torch.Tensor]:
+    def _written(self) -> list[torch.Tensor]:
         """The contents of those arguments that the reference writes to."""
-        slots = self._slots.arguments if slots is None else slots
-        memory = self.memory if memory is None else memory
-        # Inputs of other shapes may have other arguments.
-        pairs = zip(leaves(slots), self.form.changed, strict=False)
-        return [view(slot, memory).clone() for slot, is_changed in pairs if is_changed]
+        return written(self._slots.arguments, self.memory, self.form)
 
     def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
         try:
@@ -557,7 +394,7 @@ class Runner:
                 flat_view(slot, self.memory).copy_(flat_source(tensor))
         self.backend.settle()
 
-    def _ask(
+    def ask(
         self,
         what: str,
         limit_s: float,
@@ -566,6 +403,7 @@ class Runner:
         fds: tuple[int, ...] = (),
         **arguments: Any,
     ) -> Any:
+        """The child's reply to a request, unchecked."""
         ask = functools.partial(
             self.child.request, what, timeout_s=limit_s, hang_s=hang_s, fds=fds, **arguments
         )
@@ -594,17 +432,6 @@ class Runner:
         text = f"{stage}: {error.get('type')}: {error.get('message')}{where}"
         code = ReasonCode.BUILD_RAISED if stage in BUILDING else ReasonCode.RAISED
         raise Refused(code, text[:6000])
-
-
-def _changed(slots: Any, memory: torch.Tensor, arguments: list[Any]) -> list[bool]:
-    return [
-        slot.span_bytes > 0 and not same_bits(flat_view(slot, memory), flat_source(t))
-        for slot, t in zip(leaves(slots), leaves(arguments), strict=True)
-    ]
-
-
-def _after_ns(answer: Answer) -> tuple[int, ...]:
-    return (answer.at_completion_ns, answer.then_ns)
 
 
 def _as_dict(reply: Any) -> dict[str, Any]:

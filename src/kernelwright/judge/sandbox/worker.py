@@ -25,6 +25,7 @@ from kernelwright.judge.devices import cpu, cuda_driver
 from kernelwright.judge.sandbox import counters, fresh_memory, protocol
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
 from kernelwright.judge.sandbox.flop_count import counting_flops
+from kernelwright.judge.sandbox.gate import GateInChild
 from kernelwright.judge.sandbox.layout import (
     Slot,
     dtype_name,
@@ -37,7 +38,6 @@ from kernelwright.judge.sandbox.layout import (
 )
 from kernelwright.judge.sandbox.lowering import lower
 from kernelwright.judge.sandbox.program import LibrarySetup, Program, load_source
-from kernelwright.judge.sandbox.ring import GateInChild
 from kernelwright.judge.sandbox.weights import load_weights
 from kernelwright.loaders.plain import named_parts
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from kernelwright.core.evaluation import CANDIDATE, Timing, median_interval
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Window
+from kernelwright.judge.sandbox.calls import Window
 
 LATE_NS, LATE_SHARE, CALL_SHARE = 50_000, 0.5, 0.01
 """No doubt is left where a candidate's wait is longer by more than the first, by this share of a

@@ -17,10 +17,11 @@ import torch
 from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.calls import Call, Window
 from kernelwright.judge.sandbox.child import SampleTimes
 from kernelwright.judge.sandbox.processes import faulted_bytes
 from kernelwright.judge.sandbox.ring import Form, Packed
-from kernelwright.judge.sandbox.runner import Call, Runner, Window
+from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.timing.background_work import BackgroundWorkDetector
 from kernelwright.judge.timing.cores import gathered, lead, on_last_core, prioritise
 
@@ -217,18 +218,17 @@ class Stopwatch:
             Nanoseconds of the judge's clock, for all calls together.
         """
         packed = {place: one.packed for place, one in inputs.items() if one.packed is not None}
-        if runner.ring is None or len(packed) < len(inputs):
+        if not runner.windows.are_open or len(packed) < len(inputs):
             [(place, one)] = inputs.items()
             call = self.call(runner, one.arguments, replace(purpose, take=bool(taken)))
             calls = {place: call} if taken else {}
             return Window(call.elapsed_ns, 1, calls, [call.claims], call.after_ns)
         with self._place():
-            return runner.window(
+            return runner.windows.run(
                 packed,
                 taken,
                 limit_s=self.limit_s,
                 before=functools.partial(self._reveal, detector=purpose.detector),
-                is_gated=runner.may_queue,
                 samples=purpose.samples,
             )
 
@@ -236,29 +236,29 @@ class Stopwatch:
         """The calls in a module's windows: as many as take WINDOW_NS, or QUEUED_NS on a GPU if they
         do not wait for the device. It is found by calls on the first ``most_calls`` inputs, which
         are never timed for a verdict; the module is warm then."""
-        if runner.n_window:
-            return runner.n_window
-        runner.n_window = 1
+        if runner.windows.n_calls:
+            return runner.windows.n_calls
+        runner.windows.n_calls = 1
         if self.inputs is None or not self.most_calls:
             return 1
         if self.backend.kind == "cpu" and self._is_long(runner):
             return 1
-        runner.open_ring(self.inputs.form, self.most_calls)
-        has_gate, runner.may_queue = runner.may_queue, False
+        runner.windows.open(self.inputs.form, self.most_calls)
+        has_gate, runner.windows.may_queue = runner.windows.may_queue, False
         n = self._grown(runner, 1, self.most_calls)
         if has_gate:
-            runner.may_queue = True
+            runner.windows.may_queue = True
             n = self._grown(runner, n, self.most_calls)
-        runner.n_window = n
+        runner.windows.n_calls = n
         return n
 
     def _grown(self, runner: Runner, n: int, most: int) -> int:
         """The number of calls in a window that is long enough, from ``n`` on."""
-        target_ns = QUEUED_NS if runner.may_queue else WINDOW_NS[self.backend.kind]
+        target_ns = QUEUED_NS if runner.windows.may_queue else WINDOW_NS[self.backend.kind]
         for _ in range(MOST_SIZINGS):
             elapsed_ns, is_stuck = self._tried(runner, n, target_ns)
             if is_stuck and n == 1:
-                runner.may_queue = False
+                runner.windows.may_queue = False
                 return self._grown(runner, 1, self.most_calls)
             if is_stuck:
                 n = most = n // 4
@@ -275,7 +275,7 @@ class Stopwatch:
         for _ in range(N_TRIED):
             window = self._first_window(runner, n)
             self.rest(runner)
-            if runner.may_queue and not window.was_queued:
+            if runner.windows.may_queue and not window.was_queued:
                 return elapsed_ns, True
             elapsed_ns = min(elapsed_ns, window.elapsed_ns)
             if elapsed_ns < target_ns / 2:

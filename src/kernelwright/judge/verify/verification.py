@@ -21,9 +21,10 @@ from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import fitness
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, WrongValues
+from kernelwright.judge.sandbox.calls import Call, Window
 from kernelwright.judge.sandbox.layout import bytes_of, leaves
 from kernelwright.judge.sandbox.outputs import refuse_reused
-from kernelwright.judge.sandbox.runner import Call, Runner, Window
+from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.verify import leniency
 from kernelwright.judge.verify.chance import Rechecks, TimedSample
 from kernelwright.judge.verify.held_outputs import HeldOutputs
@@ -152,7 +153,7 @@ class Verification:
             self.look(arguments, window.last)
             return
         for place, arguments in inputs.items():
-            self._refuse_written(self.runner.changed_in_ring(place, arguments), arguments)
+            self._refuse_written(self.runner.windows.changed_arguments(place, arguments), arguments)
         results = self.oracle.profile.results
         refuse_reused(window.claims, self.runner.like, but_for=results.lent)
         for claims in window.claims[:-1]:

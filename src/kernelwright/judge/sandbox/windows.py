@@ -1,0 +1,155 @@
+"""Windows of one runner: many calls in one stretch of time, each on inputs of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from kernelwright.judge.sandbox.calls import Call, Window
+from kernelwright.judge.sandbox.child import CallOptions, SampleTimes
+from kernelwright.judge.sandbox.outputs import Claim, claims_at
+from kernelwright.judge.sandbox.protocol import Go
+from kernelwright.judge.sandbox.ring import Form, Packed, Ring, changed, copied, written
+
+if TYPE_CHECKING:
+    from kernelwright.judge.sandbox.runner import Runner
+
+LIMIT_S = 30.0
+
+
+class Windows:
+    """Runs windows; every method that talks to the child raises ``Refused`` as the runner's do."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._ring: Ring | None = None
+        self.n_calls = 0
+        """The calls in each; 0 until that is known."""
+        self.may_queue = False
+        """True while no call has waited for the device behind the gate."""
+
+    @property
+    def are_open(self) -> bool:
+        """True if memory is shared for the arguments of many calls."""
+        return self._ring is not None
+
+    @property
+    def ring(self) -> Ring:
+        """That memory."""
+        assert self._ring is not None  # since ``open``
+        return self._ring
+
+    def open(self, form: Form, n_entries: int) -> None:
+        """Share memory for the arguments of so many calls, unless it is shared already."""
+        if self._ring is not None:
+            return
+        self._ring = ring = Ring(self._runner.backend, form, n_entries)
+        n_bytes, entries = ring.memory.numel(), ring.entries
+        reply = self._runner.ask(
+            "map_ring", LIMIT_S, fds=ring.fds, n_bytes=n_bytes, entries=entries
+        )
+        self.may_queue = isinstance(reply, dict) and bool(reply.get("has_gate"))
+
+    def run(
+        self,
+        packed: Mapping[int, Packed],
+        taken: Sequence[int],
+        *,
+        limit_s: float,
+        before: Callable[[Callable[[], None]], None],
+        samples: SampleTimes | None = None,
+    ) -> Window:
+        """A call on each of these arguments, in this order, which are ``packed`` and written to
+        these places of the ring.
+
+        The outputs of the ``taken`` ones are read, or copied; the child learns which when the clock
+        has stopped. Their places in the ring are next to each other, and the last call is one of
+        them. ``before`` is given the writing of the arguments, to do what belongs before and after
+        that. Calls that ``may_queue`` are queued on the GPU by then.
+
+        Units:
+            ``elapsed_ns`` in nanoseconds, for all calls together.
+        """
+        runner, n_calls = self._runner, len(packed)
+        is_copied, poisoner = bool(taken) and not runner.is_read, None
+        positions = {place: n for n, place in enumerate(packed) if place in taken}
+        if is_copied:
+            poisoner = runner.poisoner(self.ring.part(min(taken), len(taken)), holds_device=False)
+
+        @contextlib.contextmanager
+        def revealed() -> Iterator[None]:
+            before(functools.partial(self._write, packed))
+            with poisoner or contextlib.nullcontext():
+                yield
+
+        with contextlib.ExitStack() as stack:
+            reveal = functools.partial(stack.enter_context, revealed())
+            options = CallOptions(
+                limit_s,
+                spin=runner.backend.is_spinning,
+                signals_first=not runner.is_read,
+                at_completion=poisoner,
+                then=functools.partial(self._copy, list(positions.values())) if is_copied else None,
+                samples=samples,
+                go=Go(runner.next_hold(), self.may_queue, tuple(packed)),
+                at_queued=functools.partial(self._open_gate, reveal) if self.may_queue else None,
+            )
+            runner.stand_still()
+            if self.may_queue:
+                self.ring.shut()
+            else:
+                reveal()
+            answer = runner.run(options)
+        claims = self._claims(answer.reply, n_calls)
+        elapsed_ns = runner.elapsed_ns(answer, claims)
+        calls = {
+            place: Call(elapsed_ns // n_calls, claims[at], self._outputs(place, number, claims[at]))
+            for number, (place, at) in enumerate(positions.items())
+        }
+        runner.count_run(answer, was_read=bool(calls) and runner.is_read)
+        after_ns = answer.after_ns if is_copied else ()
+        return Window(elapsed_ns, n_calls, calls, claims, after_ns, answer.was_queued)
+
+    def changed_arguments(self, place: int, arguments: list[Any]) -> list[bool]:
+        """Which arguments of a call the child has written to."""
+        return changed(self.ring.entries[place], self.ring.memory, arguments)
+
+    def close(self) -> None:
+        """Give the judge's side of the memory back."""
+        if self._ring is not None:
+            self._ring.close()
+
+    def _write(self, packed: Mapping[int, Packed]) -> None:
+        self.ring.write(packed)
+        self._runner.backend.settle()
+
+    def _open_gate(self, reveal: Callable[[], object]) -> int:
+        """Write the arguments and open the gate; when that was, in nanoseconds."""
+        try:
+            reveal()
+        finally:
+            opened_ns = self.ring.open_gate()
+        return opened_ns
+
+    def _copy(self, calls: list[int]) -> None:
+        """Have the child copy the outputs of some calls into the ring's memory."""
+        slots = self.ring.copies[: len(calls)]
+        self._runner.ask("copy_calls", LIMIT_S, calls=calls, slots=slots)
+
+    def _claims(self, reply: Any, n_calls: int) -> list[list[Claim]]:
+        """The claims of every call: all outputs are laid out as the last ones are."""
+        reply = reply if isinstance(reply, dict) else {}
+        return claims_at(reply.get("addresses"), self._runner.claims(reply.get("last")), n_calls)
+
+    def _outputs(self, place: int, number: int, claims: list[Claim]) -> list[torch.Tensor]:
+        """The outputs of a call, and what it has written to its arguments; ``number``: of those
+        whose outputs were copied."""
+        ring, runner = self.ring, self._runner
+        left = written(ring.entries[place], ring.memory, runner.form)
+        if runner.is_read:
+            return runner.read_outputs(claims) + left
+        return copied(claims, ring.copies[number], ring.memory) + left
