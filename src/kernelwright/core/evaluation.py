@@ -90,6 +90,16 @@ class Timing:
         """The speedup against every baseline."""
         return {name: self.speedup(name) for name in self.samples_ns if name != CANDIDATE}
 
+    @property
+    def single_speedup(self) -> float | None:
+        """The library's shortest time of a single call that is waited for over the candidate's;
+        None where windows have one call."""
+        if not self.latency_ns:
+            return None
+        single_ns = {name: statistics.median(times) for name, times in self.latency_ns.items()}
+        mine_ns = single_ns.pop(CANDIDATE)
+        return min(single_ns.values()) / mine_ns
+
 
 def median_ratio(ratios: Sequence[float]) -> Ratio:
     """The median of ``ratios`` with an interval that holds the true one at the stated rate or more.

@@ -278,6 +278,11 @@ class WarningCode(StrEnum):
         "Another program used the device while nothing was called: times are longer.",
     )
     NEIGHBOURS = "neighbours", "Other programs took a good part of the machine during the timing."
+    SLOW_TO_START = (
+        "slow_to_start",
+        "Calls that follow each other are faster than the library's; a single call that is waited "
+        "for is not, because starting it takes longer. A CUDA graph starts it for less.",
+    )
     DOES_LESS = (
         "does_less",
         "It is faster than the device could do the reference's arithmetic: it does less work.",

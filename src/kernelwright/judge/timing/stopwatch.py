@@ -31,7 +31,7 @@ message that begins it and the one that ends it, is 0.06 ms on a CPU; on an H200
 the GPU changes its context, and is a part of every time: nothing is subtracted."""
 QUEUED_NS = 3e6
 """The same for calls that are queued on a GPU behind the gate, where a window costs 0.03 ms."""
-MOST_CALLS = 128
+MOST_CALLS = 256
 """The most calls in a window. A GPU's queue takes 1,024 kernels."""
 RING_SHARE = 1 / 40
 """The share of a device's memory that inputs and outputs of one window may take, ..."""
