@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from kernelwright.core.candidate import Exemplar, Proposal
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
+from kernelwright.core.standing import Standing
 
 Pair = tuple[Proposal, Evaluation]
 
@@ -22,7 +23,7 @@ def wins(evaluation: Evaluation) -> bool:
 
     An interval that is too wide to be a measurement does not win, unless it is far above 1.
     """
-    return evaluation.speedup is not None and evaluation.speedup.is_win
+    return evaluation.standing is Standing.FASTER
 
 
 def newest(history: Iterable[Pair]) -> list[Pair]:
@@ -60,6 +61,27 @@ def promising(history: Iterable[Pair]) -> list[Pair]:
 def best(history: Iterable[Pair]) -> Pair | None:
     """The first of ``ranked`` that wins; None where nothing beats the strongest baseline."""
     return next((pair for pair in ranked(history) if wins(pair[1])), None)
+
+
+def to_confirm(history: Iterable[Pair], confirmed: Collection[str], *, n_most: int) -> Pair | None:
+    """The next candidate to measure again, for longer; None if that would decide nothing.
+
+    The best comes first, in any case, until the best is among the ``confirmed`` digests. Then come
+    those whose intervals leave open whether they beat it, or the strongest baseline if nothing
+    does, until ``n_most`` are confirmed.
+    """
+    pairs = list(history)
+    first = best(pairs)
+    if first is not None and first[0].candidate.digest not in confirmed:
+        return first
+    if len(confirmed) >= n_most:
+        return None
+    floor = first[1].speedup.low if first and first[1].speedup else 1.0
+    for proposal, found in promising(pairs):
+        is_open = found.speedup is not None and found.speedup.high > floor
+        if is_open and proposal.candidate.digest not in confirmed:
+            return proposal, found
+    return None
 
 
 def best_of_each(history: Iterable[Pair]) -> tuple[Pair, ...]:

@@ -43,6 +43,8 @@ _WRONG = (
     ValueError,
 )  # fmt: skip
 """What content that nobody wrote down so raises when it is put together."""
+OF_SETTINGS = ("threads", "cache", "max_autotune")
+"""Facts of an environment that are settings too."""
 CACHES = ("cold", "warm")
 MOST_NS = 2**63 - 1
 """The largest integer of an archive's column: https://www.sqlite.org/datatype3.html"""
@@ -67,11 +69,12 @@ class Receipt:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that a judge heeds, as they were: device, threads and cache."""
+        """The settings that a judge heeds, as they were: device, threads, cache, and whether
+        max-autotune was among the library settings."""
         facts = self.evaluation.environment.facts
         device = Device.parse(self.evaluation.environment.device)
         named = {"device": str(Device(device.kind, index=device.index))}
-        return named | {key: facts[key] for key in ("threads", "cache") if key in facts}
+        return named | {key: facts[key] for key in OF_SETTINGS if key in facts}
 
     @staticmethod
     def require_place(path: Path | str) -> None:
@@ -215,6 +218,8 @@ def _require_settings(environment: Environment) -> None:
     threads, cache = facts.get("threads", 1), facts.get("cache", CACHES[0])
     if type(threads) is not int or threads < 1 or cache not in CACHES:
         raise ValueError(f"no verdict has threads {threads!r:.40} and cache {cache!r:.40}")
+    if type(facts.get("max_autotune", True)) is not bool:
+        raise ValueError("max_autotune is true or false")
 
 
 def _require_samples(timing: Timing) -> None:

@@ -51,7 +51,7 @@ def _batch_facts(batch: Batch) -> dict[str, Any]:
         "task": {"name": batch.task.name, "digest": batch.task.digest},
         "verdicts": [_file_facts(file) for file in _ordered(batch) if file.is_settled],
         "candidates": dict(_counts([batch])),
-        "undecided": [file.name for file in batch.files if not file.is_settled],
+        "unjudged": [file.name for file in batch.files if not file.is_settled],
         "interrupted": batch.interrupted,
     }
 
@@ -103,5 +103,5 @@ def _shown(batches: Sequence[Batch]) -> list[RenderableType]:
 
 def _why(file: CandidateFile) -> str:
     if file.evaluation is not None:
-        return facts.standing(file.evaluation)
+        return facts.standing_text(file.evaluation)
     return f"{file.error.what}: {file.error.seen}" if file.error else "not judged yet"

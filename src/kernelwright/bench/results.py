@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.archive import Archive, without_password
+from kernelwright.archive.conclusion import WORDS, conclusion
 from kernelwright.bench.suite import TaskOutcome
 from kernelwright.console.terminal import Answer
-from kernelwright.core.evaluation import CANDIDATE
+from kernelwright.core.evaluation import CANDIDATE, Ratio
 from kernelwright.core.places import written_whole
 from kernelwright.core.settings import Settings
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.report import facts
-from kernelwright.report.chapter import Chapter
 from kernelwright.report.exams import PolicySummary, answered, examined
 from kernelwright.report.page import Beside, write_chapters
 from kernelwright.report.scores import KINDS, LevelSummary, Score, score, summaries
@@ -146,26 +147,13 @@ def _facts(outcome: TaskOutcome) -> dict[str, Any]:
         **place,
         "task": task,
         **error,
-        "best": _best(chapter) if chapter else None,
+        **facts.conclusion_facts(conclusion(chapter.history if chapter else [])),
         "candidates": chapter.counts if chapter else {},
         "strongest": timing.strongest if timing else ended.get("strongest", "library"),
         "baseline_ns": _baseline_ns(outcome),
         "copy_share": _copy_share(outcome),
         **({"ended": ended["why"]} if "why" in ended else {}),
         **({"searched_at": outcome.earlier.finished_at} if outcome.earlier else {}),
-    }
-
-
-def _best(chapter: Chapter) -> dict[str, Any] | None:
-    if chapter.best is None:
-        return None
-    proposal, evaluation = chapter.best
-    return {
-        "digest": proposal.candidate.digest,
-        "dialect": proposal.candidate.dialect,
-        "kinds": list(evaluation.kinds),
-        "speedup": facts.speedup_facts(evaluation),
-        "lineage": list(proposal.lineage),
     }
 
 
@@ -176,11 +164,13 @@ def line(outcome: TaskOutcome) -> str:
         text = "not run"
     elif "error" in task and not task.get("best"):
         text = "error: " + facts.printable(task["error"]["what"], 80)
-    elif task["best"] is None:
-        text = f"library stays best{': ' + task['ended'] if 'ended' in task else ''}"
+    elif (about := task["best"] or task["undecided"]) is None:
+        words = WORDS[SearchOutcome(task["outcome"])]
+        text = f"{words}{': ' + task['ended'] if 'ended' in task else ''}"
     else:
-        ratio = task["best"]["speedup"][task["strongest"]]
-        text = f"{task['best']['dialect']} {ratio['median']:.2f} × {task['strongest']}"
+        ratio = Ratio(**about["speedup"][task["strongest"]])
+        text = f"{about['dialect']} {ratio} × {task['strongest']}"
+        text = text if task["best"] else f"undecided: {text}"
     return f"{task['task']['name']}: {text}{_since(outcome)}"
 
 
@@ -194,22 +184,31 @@ def _since(outcome: TaskOutcome) -> str:
 
 
 def _level_table(levels: list[LevelSummary]) -> Table:
-    table = Table("level", "tasks, won, failed", "mean", "over plain", "median", box=None)
-    for name in ("of a copy", *(f"fast_{p}" for p in SHOWN_FAST), *KINDS):
+    counts = "tasks: won, undecided, failed"
+    table = Table("level", counts, "mean", "over plain", "median", box=None)
+    has_tf32 = any(level.n_tf32 for level in levels)
+    names = ("of a copy's rate", *(f"fast_{p}" for p in SHOWN_FAST), *KINDS)
+    for name in (*names, *(["without tf32"] if has_tf32 else [])):
         table.add_column(name)
     for level in levels:
         table.add_row(
             level.level,
-            f"{level.n}, {level.n_won}, {level.n_failed}",
+            f"{level.n}: {level.n_won}, {level.n_undecided}, {level.n_failed}",
             f"{level.geometric_mean:.3f}",
             f"{level.plain_mean:.3f}",
             f"{level.median:.3f} ({level.lower_quartile:.2f}–{level.upper_quartile:.2f})",
             "" if level.copy_share is None else f"{level.copy_share:.0%}",
             *(f"{level.fast[p]:.0%}" for p in SHOWN_FAST),
             *(f"{share.geometric_mean:.3f}, {share.n}" for share in level.kinds),
+            *([f"{level.without_tf32:.3f}, {level.n_tf32}"] if has_tf32 else []),
         )
     table.caption = (
         "mean: geometric; of a kind: with all but its wins set to 1, and the number of wins; of a "
-        "copy: median of the memory throughput as a share of a copy's"
+        "copy's rate: median of the memory throughput as a share of what a copy reaches"
     )
+    if has_tf32:
+        table.caption += (
+            "; without tf32: with the wins set to 1 that have TF32's errors, and their number: "
+            "--precision fp32 forbids them"
+        )
     return table

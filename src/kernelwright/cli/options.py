@@ -99,7 +99,7 @@ INPUTS = _options(
         'call, e.g. "transformers.LlamaConfig(hidden_size=256), layer_idx=0".',
     ),
 )
-MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode")
+MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode", "max_autotune")
 PROPOSING = _options(
     field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
     click.option(
@@ -121,7 +121,8 @@ PART = _options(
     click.option(
         "--path",
         type=click.Path(path_type=Path),
-        help="Where the suite's tasks are: a KernelBench checkout, or a folder.",
+        help="Where the suite's tasks are: a checkout of KernelBench or Atrex-Bench, a folder of "
+        "FlashInfer-Bench or SOL-ExecBench, or a folder of tasks.",
     ),
     click.option(
         "--level",
@@ -138,7 +139,8 @@ PART = _options(
         "problems",
         multiple=True,
         metavar="NUMBER|NAME",
-        help="Take only this problem of the suite; repeatable. Default: all.",
+        help="Take only this problem of the suite, or all shapes of this operator; repeatable. "
+        "Default: all.",
     ),
 )
 """Which tasks of a suite."""

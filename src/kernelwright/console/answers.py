@@ -16,6 +16,7 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.report import facts, table
 from kernelwright.search.result import Result
 
@@ -66,18 +67,11 @@ def _in_short(evaluation: Evaluation) -> str:
 
 
 def _result_facts(result: Result) -> dict[str, Any]:
-    best = None
-    if result.best is not None and result.evaluation is not None:
-        best = {
-            "digest": result.best.candidate.digest,
-            "path": str(result.source_path),
-            "dialect": result.best.candidate.dialect,
-            "kinds": list(result.evaluation.kinds),
-            "speedup": facts.speedup_facts(result.evaluation),
-            "lineage": list(result.best.lineage),
-        }
+    found = facts.conclusion_facts(result.conclusion)
+    if found["best"]:
+        found["best"]["path"] = str(result.source_path)
     return {
-        "best": best,
+        **found,
         "candidates": result.counts,
         "report": str(result.report_path) if result.report_path else None,
         "task": {"name": result.task.name, "digest": result.task.digest},
@@ -127,15 +121,15 @@ def _headline(result: Result) -> str:
     if not result.strongest:
         what = "first right kernel" if result.first_right else "library"
         return f"{result.task.name}: nothing was timed; here is the {what} as a file"
-    if result.evaluation is None or result.evaluation.speedup is None:
+    said = f"{result.task.name}: {result.conclusion.sentence(result.strongest)}"
+    if result.conclusion.outcome is SearchOutcome.WON:
+        return f"{said}, on {result.device}"
+    if result.conclusion.outcome is SearchOutcome.UNDECIDED:
         return (
-            f"{result.task.name}: nothing beats the strongest library setting "
-            f"({result.strongest}); here it is as a file"
+            f"{said}; here is the library setting as a file, and the same command with a larger "
+            "--budget measures for longer"
         )
-    return (
-        f"{result.task.name}: {facts.ratio_text(result.evaluation.speedup)} times as fast as the "
-        f"strongest library setting ({result.strongest}), on {result.evaluation.environment.device}"
-    )
+    return f"{said}; here it is as a file"
 
 
 def _why_none(result: Result) -> str:
@@ -184,6 +178,8 @@ def suite_results(results: list[Result], settings: Settings) -> Answer:
 
 def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
     rows = [("status", evaluation.status.value)]
+    if evaluation.passed:
+        rows.append(("standing", facts.standing_text(evaluation)))
     rows += [("reason", reason.detail) for reason in evaluation.reasons]
     rows += [("warning", warned.detail) for warned in evaluation.warnings]
     if evaluation.kinds:
@@ -195,7 +191,8 @@ def _verdict_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
     found = evaluation.numerics
     if found is not None and found.distributions:  # empty if the first inputs showed an error
         rows.append(("error", f"{found.max_error:.2g}; allowed {found.allowed_error:.2g}"))
-        rows.append(("inputs", ", ".join(found.distributions)))
+        rows.append(("checks", f"{len(found.distributions)} kinds of inputs and weights"))
     rows.append(("device", evaluation.environment.device))
-    rows.append(("isolated", ", ".join(evaluation.guarantees) or "no guarantee held"))
+    held = facts.guarantees_text(evaluation.guarantees)
+    rows.append(("isolated", held or "no guarantee held"))
     return rows

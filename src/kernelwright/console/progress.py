@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,22 +19,39 @@ from kernelwright.search.result import Progress
 def search_line(progress: Progress, since_s: float) -> str:
     """Return the progress line of a search, ``since_s`` seconds after its last report."""
     left_s = max(0.0, progress.seconds_left - since_s)
-    best = f"best {ratio_text(progress.best)} ×" if progress.best else "library is ahead"
+    best = "no verdict yet"
+    if progress.best:
+        best = f"best {ratio_text(progress.best)} × · {progress.n_done} judged"
+    elif progress.n_done:
+        best = f"library is ahead · {progress.n_done} judged"
     return (
-        f"{one_line(progress.task, 40)} · {best} · {progress.n_done} judged · "
+        f"{one_line(progress.task, 40)} · {best} · "
         f"{_trials(progress)}{_spent(progress)}{left_s:.0f} s left · {one_line(progress.doing, 80)}"
     )
 
 
-class ShowProgress:
-    """Shows progress on stderr: one line that is updated on a terminal, else plain lines.
+PLAIN_EVERY_S = 3.0
+"""Seconds between two lines where stderr is no terminal."""
 
-    ``line`` makes the text from the last report and the seconds since then.
+
+class ShowProgress:
+    """Shows progress on stderr: one line that is updated on a terminal.
+
+    Elsewhere plain lines are written: one for a report that differs from the last one written, and
+    at most one every ``plain_every_s`` seconds. ``line`` makes the text from the last report and
+    the seconds since then.
     """
 
-    def __init__(self, line: Callable[[Any, float], str] = search_line) -> None:
+    def __init__(
+        self,
+        line: Callable[[Any, float], str] = search_line,
+        *,
+        plain_every_s: float = PLAIN_EVERY_S,
+    ) -> None:
         self._make_line = line
         self._last: Any = None
+        self._written: Any = None
+        self._written_s, self._plain_every_s = -math.inf, plain_every_s
         self._reported_s = time.monotonic()
         console = Console(stderr=True, highlight=False)
         self._is_terminal = console.is_terminal
@@ -49,7 +67,9 @@ class ShowProgress:
 
     def __call__(self, report: Any) -> None:
         self._last, self._reported_s = report, time.monotonic()
-        if not self._is_terminal:
+        is_due = self._reported_s - self._written_s >= self._plain_every_s
+        if not self._is_terminal and is_due and report != self._written:
+            self._written, self._written_s = report, self._reported_s
             click.echo(self._line().plain, err=True)
 
     def _line(self) -> Text:

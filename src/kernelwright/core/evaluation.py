@@ -12,14 +12,20 @@ from typing import Any
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.digest import digest
 from kernelwright.core.outcome import Reason, Status, Warned, WarningCode
+from kernelwright.core.standing import Standing
 
 CANDIDATE = "candidate"
 """The name of the candidate's own samples in a Timing."""
+TF32 = "tf32"
+"""The mark of a win with TF32's errors."""
 CONFIDENCE = 0.95
 """Of every interval."""
 WIDEST = 1.5
 """An interval whose ends differ by more than this factor is no measurement: 0.36 to 1.53 agrees
 with nearly every other. Noisy but usable runs on two shared cores gave up to 1.4."""
+LEAST_GAIN = 1.05
+"""Speedup from which a gain is worth knowing: an interval that holds 1 and ends below this is no
+open question."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,15 @@ class Ratio:
     def is_win(self) -> bool:
         """Whether all of it is above 1, and known; one that is wide must be farther above."""
         return self.low > 1 and (self.is_known or self.low > WIDEST)
+
+    @property
+    def standing(self) -> Standing:
+        """Where it puts a candidate beside the library."""
+        if self.is_win:
+            return Standing.FASTER
+        if self.high < 1:
+            return Standing.SLOWER
+        return Standing.UNDECIDED if self.high > LEAST_GAIN else Standing.NO_FASTER
 
     def __str__(self) -> str:
         """'1.83 (1.80–1.86)'."""
@@ -245,6 +260,17 @@ class Evaluation:
         return any(one.code is WarningCode.DEGENERATE_TASK for one in self.warnings)
 
     @property
+    def is_tf32(self) -> bool:
+        """Whether it has TF32's errors, which the library's flags allow: a comparison with float32
+        may fail."""
+        return any(one.code is WarningCode.TF32 for one in self.warnings)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Its kinds, and 'tf32' where it has TF32's errors: what tables show beside a win."""
+        return (*self.kinds, *([TF32] if self.is_tf32 else []))
+
+    @property
     def is_own(self) -> bool:
         """Whether own code does the work. What could not be profiled has the benefit of the doubt:
         it may count as right, and as nothing more."""
@@ -254,3 +280,10 @@ class Evaluation:
     def speedup(self) -> Ratio | None:
         """Against the strongest baseline; None where it was not timed."""
         return None if self.timing is None else self.timing.speedups[self.timing.strongest]
+
+    @property
+    def standing(self) -> Standing:
+        """Where the candidate stands beside the strongest baseline."""
+        if not self.passed:
+            return Standing.REFUSED
+        return self.speedup.standing if self.speedup else Standing.NOT_TIMED

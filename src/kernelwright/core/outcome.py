@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kernelwright.core.code import Code
+
 
 class Status(StrEnum):
     """The outcome of a judgement."""
@@ -224,17 +226,9 @@ class ReasonCode(StrEnum):
     )
 
 
-class WarningCode(StrEnum):
+class WarningCode(Code):
     """What a user should know although a candidate passed. Each code has a line that says what it
     means."""
-
-    meaning: str
-
-    def __new__(cls, name: str, meaning: str) -> WarningCode:
-        code = str.__new__(cls, name)
-        code._value_ = name
-        code.meaning = meaning
-        return code
 
     DEGENERATE_TASK = (
         "degenerate_task",

@@ -133,6 +133,15 @@ class Settings:
         ),
     )
     """'cold': caches are flushed before each timed call; 'warm': they are not."""
+    max_autotune: bool = with_option(
+        False,
+        Option(
+            "Measure torch.compile's max-autotune as well, which takes minutes to compile.",
+            default="no",
+        ),
+    )
+    """True: torch.compile's max-autotune, on a GPU with and without CUDA graphs, is among the
+    library settings of which the strongest counts."""
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""

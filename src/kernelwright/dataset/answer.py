@@ -27,17 +27,18 @@ HEAVY = 16.0
 of a GPU's single-precision rate to its memory bandwidth (H200: 67 TFLOP/s over 4.8 TB/s, NVIDIA's
 data sheet)."""
 VARIANTS = {
-    "fused, own products": "Neighbouring operators share kernels; products and convolutions are "
+    "fused, own matmul": "Neighbouring operators share kernels; products and convolutions are "
     "own code where that pays.",
     "fused": "Neighbouring operators share kernels; products and convolutions stay the library's.",
-    "fused, ordinary convolutions": "Neighbouring operators share kernels; transposed convolutions "
+    "fused, plain convolutions": "Neighbouring operators share kernels; transposed convolutions "
     "of stride one run as ordinary ones, and one-dimensional ones as two-dimensional ones.",
     "fused, channels last": "Neighbouring operators share kernels; convolutions run with channels "
     "last in memory.",
-    "fused as far as it goes": "As much as possible shares a kernel, even where values are "
+    "fused with recomputation": "As much as possible shares a kernel, even where values are "
     "computed twice.",
-    "reductions apart": "Every reduction is a kernel of its own; the pointwise work goes with it.",
-    "fused, as written": "Neighbouring operators share kernels; the formula stays as it is "
+    "one kernel per reduction": "Every reduction is a kernel of its own; the pointwise work goes "
+    "with it.",
+    "fused, formula unchanged": "Neighbouring operators share kernels; the formula stays as it is "
     "written.",
 }
 """Descriptions of the rules' variants, by name."""

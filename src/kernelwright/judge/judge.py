@@ -112,7 +112,12 @@ class Judge:
                 inputs=TimedInputs(self.oracle, room_bytes),
             )
             self._baselines = BaselineRuns(
-                self.task, self.oracle, machine, self.stopwatch, one_by_one=self._for_library
+                self.task,
+                self.oracle,
+                machine,
+                self.stopwatch,
+                one_by_one=self._for_library,
+                max_autotune=self.settings.max_autotune,
             )
             self._stack.callback(self._baselines.close)
             self._pipeline = Pipeline(
@@ -295,7 +300,7 @@ class Judge:
         indices = {str(n): n for n, submission in enumerate(batch) if submission.error is None}
         with contextlib.suppress(DeviceError, RunnerFailed, MemoryError):
             self._baselines.wait()
-            with self.device_lock.exclusive(), memory_apart():
+            with self.device_lock.exclusive(), memory_apart(), self.oracle.computing():
                 while indices:
                     runners = {name: batch[index].built for name, index in indices.items()}
                     runners[STRONGEST] = self._baselines.fastest()
@@ -329,9 +334,7 @@ class Judge:
         backend.settle()  # which starts the device: nobody waits for that
         secret = secrets.randbits(63)
         self.oracle = Oracle(self.task, backend.name, secret, lock.shared)
-        found = environment.describe(
-            self.device, backend, self.machine.threads, self.settings.cache
-        )
+        found = environment.describe(self.device, backend, self.machine.threads, self.settings)
         if self.task.precision:
             found = replace(found, facts={**found.facts, "precision": self.task.precision})
         with lock.shared():

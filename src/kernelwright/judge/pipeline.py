@@ -116,7 +116,7 @@ class Pipeline:
     def _attempt(self, submission: Submission) -> Iterator[None]:
         """A part of an examination; a failure in it is the verdict, and ends the candidate."""
         try:
-            with memory_apart():
+            with memory_apart(), self._oracle.computing():
                 yield
             return
         except Refused as refused:

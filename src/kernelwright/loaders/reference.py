@@ -324,16 +324,15 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
     """Context for running a task's own code, with the task's ``import_roots`` importable.
 
     Whatever the code raises becomes a TaskError (``what``, ``do``), or a DeviceError for lack of
-    memory. Errors of kernelwright itself pass unchanged. Prints go to stderr, since stdout belongs
-    to ``--json``.
+    memory. Errors of kernelwright itself pass unchanged. Only roots that ``sys.path`` lacks are put
+    into it, and the same ones are taken out, since the user's other threads may change it too.
     """
     import torch
 
-    path = list(sys.path)
-    sys.path[:0] = task.import_roots
+    lacking = [root for root in task.import_roots if root not in sys.path]
+    sys.path[:0] = lacking
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
+        yield
     except KernelwrightError:
         raise
     except (MemoryError, torch.OutOfMemoryError) as error:
@@ -350,7 +349,9 @@ def task_code(task: Task, what: str, do: str, *, context: str = "") -> Iterator[
         seen = " ".join(filter(None, (_describe(error), context)))
         raise TaskError(what, seen=seen, do=do) from error
     finally:
-        sys.path[:] = path
+        for root in lacking:
+            with contextlib.suppress(ValueError):  # the task's code may have taken it out
+                sys.path.remove(root)
 
 
 def _no_memory(task: Task, error: BaseException) -> DeviceError:

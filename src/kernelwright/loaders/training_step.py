@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.loaders.reference import CHECK_SEED, MISFIT, open_reference, task_code
+from kernelwright.loaders.reference import (
+    CHECK_SEED,
+    MISFIT,
+    Reference,
+    open_reference,
+    task_code,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -126,6 +132,20 @@ def as_judged(candidate: Candidate, task: Task) -> Candidate:
         text = f"{text}\n\n\n{step_text(CANDIDATE, ENTRY, step.n_inputs, step.places)}"
         text = text if _imports_torch(text) else f"import torch\n{text}"
     return replace(candidate, source=text, entry=CANDIDATE)
+
+
+def module_of(module: torch.nn.Module) -> torch.nn.Module:
+    """Return the module that a training step trains; any other is returned as it is."""
+    found: torch.nn.Module = vars(module).get("_module", module)
+    return found
+
+
+def inputs_of_module(reference: Reference, seed: int) -> list[Any]:
+    """Return inputs of the task's module on the CPU: those of a training step without the
+    cotangents."""
+    inputs = reference.inputs(seed, "cpu")
+    step = reference.namespace.get(REFERENCE)
+    return inputs[: step.n_inputs] if reference.task.step_of else inputs
 
 
 def _imports_torch(text: str) -> bool:

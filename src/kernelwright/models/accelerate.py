@@ -349,7 +349,7 @@ class _Acceleration:
 def _why_no_win(result: Result) -> str:
     if result.reasons:
         return "; ".join(result.reasons)
-    return f"nothing beats {result.strongest or 'the library'}"
+    return result.conclusion.sentence(result.strongest)
 
 
 def _fastest(names: Sequence[str], times_ns: Mapping[str, Sequence[int]]) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from kernelwright.archive import Archive, ranking
+from kernelwright.archive.conclusion import Conclusion, conclusion
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
@@ -49,8 +50,14 @@ class Chapter:
         return f"t{self.task.digest.removeprefix('b2:')[:12]}-{where}"
 
     @cached_property
+    def conclusion(self) -> Conclusion:
+        """What the verdicts come to."""
+        return conclusion(self.history)
+
+    @property
     def best(self) -> Pair | None:
-        return ranking.best(self.history)
+        """The winner; None if nothing beats the library."""
+        return self.conclusion.best
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -64,11 +71,22 @@ class Chapter:
 
     @property
     def evaluation(self) -> Evaluation:
-        """The best's verdict; where nothing won, the one that best shows the library's times."""
-        if self.best is not None:
-            return self.best[1]
+        """The verdict that the outcome is about; else the one that best shows the library's
+        times."""
+        if self.conclusion.pair is not None:
+            return self.conclusion.pair[1]
         timed = [found for _, found in self.pairs if found.timing is not None]
         return (timed or [self.history[-1][1]])[0]
+
+    @property
+    def strongest(self) -> str:
+        """The name of the strongest library setting; empty if nothing was timed."""
+        return self.evaluation.timing.strongest if self.evaluation.timing else ""
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in full."""
+        return self.conclusion.sentence(self.strongest)
 
     @property
     def gain(self) -> float:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from kernelwright.archive import ranking
+from kernelwright.archive.conclusion import Conclusion
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.codec import plain
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
+from kernelwright.core.standing import SearchOutcome, Standing
 from kernelwright.report.exams import Mean, Share
 
 _VERDICT = (
@@ -50,6 +53,7 @@ def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
     told = plain(evaluation)
     facts: dict[str, Any] = {name: told[name] for name in _VERDICT} | {
         "passed": evaluation.passed,
+        "standing": evaluation.standing.value,
         "device": evaluation.environment.device,
         "environment": told["environment"]["facts"],
     }
@@ -68,6 +72,27 @@ def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Median and interval of the speedup against each baseline that was measured."""
     timing = evaluation.timing
     return {name: plain(ratio) for name, ratio in timing.speedups.items()} if timing else {}
+
+
+def conclusion_facts(found: Conclusion) -> dict[str, Any]:
+    """The JSON form of what a search came to."""
+    about = _candidate_facts(*found.pair) if found.pair else None
+    return {
+        "outcome": found.outcome.value,
+        "best": about if found.best else None,
+        "undecided": about if found.outcome is SearchOutcome.UNDECIDED else None,
+    }
+
+
+def _candidate_facts(proposal: Proposal, evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "digest": proposal.candidate.digest,
+        "dialect": proposal.candidate.dialect,
+        "kinds": list(evaluation.kinds),
+        "tf32": evaluation.is_tf32,
+        "speedup": speedup_facts(evaluation),
+        "lineage": list(proposal.lineage),
+    }
 
 
 def proposal_facts(proposal: Proposal) -> dict[str, Any]:
@@ -96,31 +121,63 @@ def ordered(history: list[Pair]) -> list[Pair]:
     return fast + sorted(last.values(), key=lambda pair: (not pair[1].passed, pair[1].status))
 
 
-def outcome(evaluation: Evaluation, best: Pair | None) -> str:
-    """Why a candidate is not the winner, in a few words; 'best' if it is."""
+def beside_best(evaluation: Evaluation, best: Pair | None, first: Ratio | None = None) -> str:
+    """Where a candidate stands beside the library, and whether it is the winner.
+
+    ``first``: its first speedup, where it was measured again.
+    """
+    said = standing_text(evaluation)
     if best is not None and evaluation.candidate == best[1].candidate:
-        return "best"
-    if ranking.wins(evaluation):
-        return "faster than the library, not the fastest"
-    return standing(evaluation)
+        said = "best"
+    elif best is not None and evaluation.standing is Standing.FASTER:
+        said += ", not the fastest"
+    return f"{said}; measured again, at first {first}" if first else said
 
 
-def standing(evaluation: Evaluation) -> str:
-    """Where one candidate stands beside the library, in a few words; or why it does not."""
-    if not evaluation.passed:
+def standing_text(evaluation: Evaluation) -> str:
+    """Where a candidate stands beside the library, in a few words; or why it did not pass."""
+    if evaluation.standing is Standing.REFUSED:
         return printable(evaluation.why, MAX_REASON)
-    speedup = evaluation.speedup
-    if speedup is None:
+    if evaluation.timing is None:
         warned = "; ".join(one.detail for one in evaluation.warnings)
         return printable(warned or "not timed", MAX_REASON)
-    strongest = evaluation.timing.strongest if evaluation.timing else ""
-    if speedup.is_win:
-        return f"faster than {strongest}"
-    if speedup.high < 1:
-        return f"slower than {strongest}"
-    if not speedup.is_known:
-        return f"too noisy to tell from {strongest}"
-    return f"no clear difference to {strongest}"
+    return f"{_STANDING[evaluation.standing]} {evaluation.timing.strongest}"
+
+
+_STANDING = {
+    Standing.FASTER: "faster than",
+    Standing.UNDECIDED: "undecided: too wide an interval to tell it from",
+    Standing.NO_FASTER: "no faster than",
+    Standing.SLOWER: "slower than",
+}
+
+
+def first_looks(history: list[Pair]) -> dict[str, Ratio]:
+    """The first speedup of each candidate that was measured more than once, by its digest."""
+    found: dict[str, list[Ratio]] = {}
+    for proposal, evaluation in history:
+        if evaluation.speedup is not None:
+            found.setdefault(proposal.candidate.digest, []).append(evaluation.speedup)
+    return {name: ratios[0] for name, ratios in found.items() if len(ratios) > 1}
+
+
+PLAIN_GUARANTEES = {
+    "processes": "no access to other processes",
+    "network": "no network",
+    "filesystem": "files read-only",
+    "user": "another user",
+    "memory": "limits on memory",
+    "calls": "system calls filtered",
+    "environment": "no environment variables",
+    "freeze": "stopped between calls",
+    "copy-free": "outputs read in place",
+}
+"""A verdict's guarantees in a few words each."""
+
+
+def guarantees_text(names: Iterable[str]) -> str:
+    """The separations that held while a candidate was judged, for a person."""
+    return ", ".join(PLAIN_GUARANTEES.get(name, name) for name in names)
 
 
 def ratio_text(ratio: Ratio | None) -> str:

@@ -134,7 +134,8 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         style=Markup(_style()),
         candidate_chart=_candidate_chart,
         progress_chart=_progress_chart,
-        outcome=facts.outcome,
+        beside_best=facts.beside_best,
+        first_looks=facts.first_looks,
         wins=ranking.wins,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median, quantiles
 
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.report.chapter import Chapter
 
 KINDS = ("kernel", "library", "algebra")
@@ -22,7 +23,8 @@ class Score:
     """What became of one task of a suite.
 
     ``gain`` is the speedup over the strongest library setting of what the user is handed: 1 where
-    the library stays best, and where the search failed, because the library runs then too.
+    the library stays best, where it is undecided, and where the search failed, because the library
+    runs then too.
     ``plain_gain`` is the same over the faster of eager and torch.compile.
     """
 
@@ -31,6 +33,9 @@ class Score:
     gain: float = 1.0
     plain_gain: float = 1.0
     kinds: tuple[str, ...] = ()
+    is_tf32: bool = False
+    """Whether the winner has TF32's errors."""
+    is_undecided: bool = False
     is_degenerate: bool = False
     is_failed: bool = False
     copy_share: float | None = None
@@ -54,6 +59,7 @@ class LevelSummary:
     level: str
     n: int
     n_won: int
+    n_undecided: int
     n_failed: int
     geometric_mean: float
     plain_mean: float
@@ -68,6 +74,9 @@ class LevelSummary:
         KernelBench, arXiv 2502.10517, section 3.3, with the strongest setting as the baseline.
     """
     kinds: tuple[KindShare, ...]
+    n_tf32: int
+    without_tf32: float
+    """The geometric mean with the wins that have TF32's errors set to 1."""
     copy_share: float | None
     """The median of the tasks' shares of the memory roofline, where they are known."""
 
@@ -81,6 +90,8 @@ def score(chapter: Chapter, level: str) -> Score:
         gain=max(1.0, chapter.gain),
         plain_gain=_plain_gain(chapter.best[1]) if chapter.best else 1.0,
         kinds=chapter.best[1].kinds if chapter.best else (),
+        is_tf32=chapter.best is not None and chapter.best[1].is_tf32,
+        is_undecided=chapter.conclusion.outcome is SearchOutcome.UNDECIDED,
         is_degenerate=any(found.is_degenerate for found in verdicts),
     )
 
@@ -113,6 +124,7 @@ def _summary(level: str, part: list[Score]) -> LevelSummary:
         level=level,
         n=len(part),
         n_won=sum(gain > 1 for gain in gains),
+        n_undecided=sum(s.is_undecided for s in part),
         n_failed=sum(s.is_failed for s in part),
         geometric_mean=geometric_mean(gains),
         plain_mean=geometric_mean([s.plain_gain for s in part]),
@@ -121,6 +133,8 @@ def _summary(level: str, part: list[Score]) -> LevelSummary:
         upper_quartile=upper,
         fast={f"{p:g}": sum(gain > p for gain in gains) / len(gains) for p in THRESHOLDS},
         kinds=tuple(_share(kind, part) for kind in KINDS),
+        n_tf32=sum(s.is_tf32 for s in part),
+        without_tf32=geometric_mean([1.0 if s.is_tf32 else s.gain for s in part]),
         copy_share=median(shares) if shares else None,
     )
 

@@ -12,15 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.archive import ranking
+from kernelwright.archive.conclusion import WORDS
 from kernelwright.archive.ranking import Pair
-from kernelwright.core.evaluation import Evaluation, Ratio
+from kernelwright.core.evaluation import TF32, Evaluation, Ratio
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.report.exams import PolicySummary
 from kernelwright.report.facts import (
     MAX_REASON,
+    beside_best,
+    first_looks,
     mean_text,
     one_line,
     ordered,
-    outcome,
     printable,
     ratio_text,
     share_text,
@@ -46,27 +49,26 @@ class Fitting:
 
 
 def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
-    """The candidates, the best first: status, kind of win, speedups, and why the losers lost."""
-    pairs = ordered(history)
-    if best is not None:  # its confirming verdict, not an earlier one
-        others = [p for p in pairs if p[0].candidate.digest != best[1].candidate]
-        pairs = [best, *others]
+    """The candidates, the best first: status, kind of win, speedups, and why the losers lost.
+
+    The last verdict on each counts, which is the confirming one where it was measured again.
+    """
+    pairs, first = ordered(history), first_looks(history)
 
     def fill(is_wide: bool) -> Table:
         table = plain_table("candidate", "verdict", "× eager", "× compile", "× strongest", "why")
         for proposal, evaluation in pairs[:N_SHOWN]:
             is_best = best is not None and evaluation.candidate == best[1].candidate
             speedups = evaluation.timing.speedups if evaluation.timing else {}
-            kinds = evaluation.kinds if ranking.wins(evaluation) else ()
+            kinds = evaluation.marks if ranking.wins(evaluation) else ()
             named = (short(evaluation.candidate), proposal.candidate.dialect)
             ratios = (speedups.get("eager"), speedups.get("compile"), evaluation.speedup)
+            why = beside_best(evaluation, best, first.get(evaluation.candidate))
             table.add_row(
                 _stacked(is_wide, *named),
                 _stacked(is_wide, evaluation.status.value, *kinds),
                 *(_ratio(is_wide, ratio) for ratio in ratios),
-                Text(
-                    printable(outcome(evaluation, best), MAX_REASON if is_wide else NARROW_REASON)
-                ),
+                Text(printable(why, MAX_REASON if is_wide else NARROW_REASON)),
                 style="bold" if is_best else "",
             )
         if len(pairs) > N_SHOWN:
@@ -77,7 +79,10 @@ def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
 
 
 def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
-    """The tasks of a suite: what won, and by how much. ``tasks`` are results in their JSON form."""
+    """The tasks of a suite: what won or is undecided, and by how much.
+
+    ``tasks`` are results in their JSON form.
+    """
 
     def fill(is_wide: bool) -> Table:
         table = plain_table(
@@ -89,10 +94,12 @@ def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
                 said = Text(printable(task["error"]["what"], MAX_REASON))
                 table.add_row(name, Text("error"), "", "", "", said, style="red")
                 continue
-            best = task["best"]
-            ratios = {n: Ratio(**r) for n, r in best["speedup"].items()} if best else {}
+            best, about = task["best"], task["best"] or task["undecided"]
+            ratios = {n: Ratio(**r) for n, r in about["speedup"].items()} if about else {}
             wanted = ("eager", "compile", task["strongest"])
-            won = (best["dialect"], *best["kinds"]) if best else ("library", "stays best")
+            won: tuple[str, ...] = (WORDS.get(SearchOutcome(task["outcome"]), ""),)
+            if best:
+                won = (best["dialect"], *best["kinds"], *([TF32] if best["tf32"] else []))
             table.add_row(
                 name,
                 _stacked(is_wide, *won),
@@ -167,7 +174,7 @@ def _add_file(
     speedups: dict[str, Ratio] = {}
     if evaluation is not None:
         speedups = evaluation.timing.speedups if evaluation.timing else {}
-        words = (evaluation.status.value, *(evaluation.kinds if ranking.wins(evaluation) else ()))
+        words = (evaluation.status.value, *(evaluation.marks if ranking.wins(evaluation) else ()))
     strongest = evaluation.speedup if evaluation else None
     table.add_row(
         Text(one_line(name, NARROW_NAME), overflow="fold"),

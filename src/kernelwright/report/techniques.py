@@ -91,7 +91,7 @@ def _in(pair: Pair) -> str:
 
 
 def _ways(pair: Pair) -> set[str]:
-    """The rules that made a candidate, and its variant in words: 'fused', 'own products'."""
+    """The rules that made a candidate, and its variant in words: 'fused', 'own matmul'."""
     return {word for step in pair[0].lineage for word in step.split(", ")}
 
 

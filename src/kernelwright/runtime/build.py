@@ -22,6 +22,7 @@ from kernelwright.loaders import open_reference
 from kernelwright.loaders.neighbours import own_neighbours
 from kernelwright.loaders.plain import weights_of
 from kernelwright.loaders.reference import execute
+from kernelwright.loaders.training_step import inputs_of_module, module_of
 from kernelwright.search.result import Result
 
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ def build(
 
     From one Result, ``args`` and ``kwargs`` default to the task's constructor arguments, and the
     weights to the reference's if the task was made from an object. From several Results, one for
-    each input shape of the same module, the built module's forward picks the kernel by shape; for
-    calls unlike those that were judged it runs the module's own code (``dispatch.ByShape``). So it
-    is for a result in both modes. A result in which nothing beat the library gives the module under
-    the strongest setting of it. The file runs in this process: build only files that were judged
-    or that you trust.
+    each input shape of the same module, with gradients or without, the built module's forward picks
+    the kernel by shape; for calls unlike those that were judged it runs the module's own code
+    (``dispatch.ByShape``). So it is for a result in both modes. A result in which nothing beat the
+    library gives the module under the strongest setting of it. The file runs in this process: build
+    only files that were judged or that you trust.
 
     A call that no kernel serves is a miss, and runs the module's own code. ``on_miss`` says what
     else happens: "warn" once for each reason, "raise" a RuntimeError, or stay "silent". ``misses``
@@ -118,10 +119,13 @@ def misses(module: nn.Module) -> dict[str, int]:
 
     ``module`` may contain built modules: their misses are added up.
     """
+    from kernelwright.runtime.dispatch import ByShape
+
     total = Counter(misses_of(module))
     for part in module.modules():
-        for kernel in getattr(part.forward, "kernels", {}).values():  # built from several results
-            total.update(misses_of(kernel))
+        if isinstance(part.forward, ByShape):  # built from several results
+            for kernel in part.forward.all_kernels():
+                total.update(misses_of(kernel))
     return dict(total)
 
 
@@ -161,9 +165,9 @@ def opened(task: Task) -> Reference:
     """
     name = _new_name(task.digest)
     reference = open_reference(task, name)
-    model = reference.namespace[task.entry]
+    model = reference.namespace[task.model]
     if model.__module__ == name:  # an imported class is pickled like any other
-        _let_travel(model, task.entry, name, execute, task)
+        _let_travel(model, task.model, name, execute, task)
     return reference
 
 
@@ -202,17 +206,11 @@ def _by_shape(
 
     if not results:
         raise TaskError("there is nothing to build", seen="no result", do="give one for each shape")
-    if any(result.task.step_of for result in results):
-        raise TaskError(
-            "kernels for training are built one at a time",
-            seen=", ".join(result.task.name for result in results),
-            do="give one result: kw.build(result)",
-        )
     references = [opened(result.task) for result in results]
     modules = [
-        reference.namespace[result.task.entry](*args, **kwargs)
+        reference.namespace[result.task.model](*args, **kwargs)
         if args or kwargs
-        else reference.build(BUILD_SEED)
+        else module_of(reference.build(BUILD_SEED))
         for result, reference in zip(results, references, strict=True)
     ]
     first = modules[0]
@@ -227,8 +225,9 @@ def _by_shape(
     if state_dict is not None:
         first.load_state_dict(state_dict)
     weights = first.state_dict()
-    kernels: dict[Key, nn.Module] = {}
-    gains: dict[Key, float] = {}
+    tables: dict[bool, dict[Key, nn.Module]] = {False: {}, True: {}}
+    """Those without gradients, and those with gradients."""
+    gains: dict[tuple[bool, Key], float] = {}
     for result, reference, module in zip(results, references, modules, strict=True):
         searched_on = result.evaluation.environment.device if result.evaluation else result.device
         if not searched_on:
@@ -236,11 +235,12 @@ def _by_shape(
         kind = searched_on.partition(":")[0]
         kernel = build(result, *args, state_dict=weights, on_miss=on_miss, **kwargs)
         modes = () if getattr(kernel, "any_mode", False) else modes_of(module)
-        forms = forms_of(reference.inputs(BUILD_SEED, "cpu"))
+        gives = bool(result.task.step_of)
+        forms = forms_of(inputs_of_module(reference, BUILD_SEED))
         key: Key = ("cuda" if kind == "hip" else kind, forms, modes)
-        if key not in kernels or _least_gain(result) > gains[key]:
-            kernels[key], gains[key] = kernel, _least_gain(result)
-    serve(first, kernels, on_miss)
+        if key not in tables[gives] or _least_gain(result) > gains[gives, key]:
+            tables[gives][key], gains[gives, key] = kernel, _least_gain(result)
+    serve(first, tables[False], on_miss, tables[True])
     return first
 
 

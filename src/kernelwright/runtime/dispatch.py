@@ -6,6 +6,7 @@ import inspect
 import itertools
 import types
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -34,12 +35,12 @@ class ByShape:
     """A forward for ``module`` that calls the kernel judged on inputs of the same form.
 
     A kernel was judged on a kind of device, on shapes, strides, dtypes and plain values, in one
-    mode (train or eval) or for both, without gradients and outside ``torch.autocast``, and for a
-    module with these parts, hooks and attributes. Other sizes than those judged go to a kernel for
-    which they are free. Anything else goes to the module's own, and so does a call outside
-    ``torch.no_grad()`` where inputs or weights want gradients, and one that the kernel itself sends
-    to its reference. Such a miss is counted, and told as the module's ``on_miss`` says; ``why_not``
-    gives the reason.
+    mode (train or eval) or for both, outside ``torch.autocast``, and for a module with these parts,
+    hooks and attributes. Those in ``trained`` give gradients; the others serve no call where inputs
+    or weights want some. Other sizes than those judged go to a kernel for which they are free.
+    Anything else goes to the module's own, and so does a call that the kernel itself sends to its
+    reference. Such a miss is counted, and told as the module's ``on_miss`` says; ``why_not`` gives
+    the reason.
 
     The module keeps its type and the names of its state. The kernels are not its submodules, and
     they always use its current weights.
@@ -48,22 +49,34 @@ class ByShape:
         TaskError: a kernel stores its weights in another form.
     """
 
-    def __init__(self, module: nn.Module, kernels: Mapping[Key, nn.Module]) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        kernels: Mapping[Key, nn.Module],
+        trained: Mapping[Key, nn.Module] = MappingProxyType({}),
+    ) -> None:
         self.module = module
         self.own = module.forward
         self.__signature__ = inspect.signature(self.own)
         parameters = self.__signature__.parameters.values()
         self._defaults = [_form(p.default) for p in parameters if p.kind in _POSITIONAL]
-        self.kernels = {
-            (device, self._without_defaults(forms), modes): kernel
-            for (device, forms, modes), kernel in kernels.items()
-        }
+        self.kernels, self.trained = (
+            {
+                (device, self._without_defaults(forms), modes): kernel
+                for (device, forms, modes), kernel in table.items()
+            }
+            for table in (kernels, trained)
+        )
         home = type(module).__module__
         self._described = Described(description_of(module, home), home)
         self._shared_for: object = None
-        for kernel in self.kernels.values():
+        for kernel in self.all_kernels():
             _share_weights(module, kernel)
             kernel._reference_forward = self.own  # type: ignore[assignment]
+
+    def all_kernels(self) -> Iterator[nn.Module]:
+        """Every kernel."""
+        return itertools.chain(self.kernels.values(), self.trained.values())
 
     @property
     def __code__(self) -> types.CodeType:
@@ -76,6 +89,8 @@ class ByShape:
         if isinstance(kernel, str):
             missed(self.module, kernel)
             return self.own(*inputs, **named)
+        if any(kernel is one for one in self.trained.values()):
+            return kernel(*given)
         with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
             return kernel(*given)
 
@@ -90,7 +105,8 @@ class ByShape:
         kernel = self._found(given)
         if isinstance(kernel, str):
             return kernel
-        with torch.no_grad():
+        gives = any(kernel is one for one in self.trained.values())
+        with torch.set_grad_enabled(gives and torch.is_grad_enabled()):
             asked = getattr(kernel, "why_not", None)
             return asked(*given) if asked else ""
 
@@ -119,7 +135,7 @@ class ByShape:
             t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
         )
         devices = {tensor.device.type for tensor in tensors}
-        if wants_gradient:
+        if wants_gradient and not self.trained:
             return "gradients are wanted, and kernels give none; call it under torch.no_grad()"
         if len(devices) != 1:
             return f"the inputs are on {len(devices)} kinds of device"
@@ -129,11 +145,14 @@ class ByShape:
         if not all(type(size) is int for tensor in tensors for size in tensor.shape):
             return "the sizes of an input are symbols"
         forms = self._without_defaults(forms_of(inputs))
-        kernel = self.kernels.get((device, forms, ()))
-        kernel = kernel or self.kernels.get((device, forms, modes_of(self.module)))
-        kernel = kernel or self._general(device, forms, inputs)
+        tables = [self.trained] if wants_gradient else [self.kernels, self.trained]
+        keys = [(device, forms, modes) for modes in ((), modes_of(self.module))]
+        exact = (table[key] for table in tables for key in keys if key in table)
+        kernel = next(exact, None)
+        if kernel is None and not wants_gradient:
+            kernel = self._general(device, forms, inputs)
         if kernel is None:
-            return self._why_none(device, forms)
+            return self._why_none(device, forms, tables)
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._described.why_changed(self.module) or self._following(kernel)
@@ -158,8 +177,10 @@ class ByShape:
             n -= 1
         return forms[:n]
 
-    def _why_none(self, device: str, forms: tuple[Form, ...]) -> str:
-        if any(key[:2] == (device, forms) for key in self.kernels):
+    def _why_none(
+        self, device: str, forms: tuple[Form, ...], tables: Sequence[Mapping[Key, nn.Module]]
+    ) -> str:
+        if any(key[:2] == (device, forms) for table in tables for key in table):
             return (
                 "the module is in another mode than the kernel was judged in; call .train() or "
                 ".eval(), or search in this mode"
@@ -171,7 +192,7 @@ class ByShape:
         if torch.compiler.is_dynamo_compiling():  # which looks again where a weight is another
             return kernel if self._has_weights_of_module(kernel) else "a part was replaced"
         if self._shared_for is not (seen := kept_by(self.module).seen):
-            for each in self.kernels.values():
+            for each in self.all_kernels():
                 _share_tables(self.module, each)
             self._shared_for = seen
         return kernel
@@ -191,13 +212,18 @@ class ByShape:
         return True
 
 
-def serve(module: nn.Module, kernels: Mapping[Key, nn.Module], on_miss: str) -> None:
+def serve(
+    module: nn.Module,
+    kernels: Mapping[Key, nn.Module],
+    on_miss: str,
+    trained: Mapping[Key, nn.Module] = MappingProxyType({}),
+) -> None:
     """Give a module a forward that calls the kernels with its weights.
 
     Raises:
         TaskError: as ``ByShape``.
     """
-    forward = ByShape(module, kernels)
+    forward = ByShape(module, kernels, trained)
     vars(module).update(forward=forward, why_not=forward.why_not, on_miss=on_miss)
 
 

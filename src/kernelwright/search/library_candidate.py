@@ -42,7 +42,8 @@ def library_candidate(task: Task, setting: str) -> Candidate:
     Raises:
         UsageError: no such setting.
     """
-    known = {row.name: row for kind in SETTINGS for row in settings_of(kind, task.precision)}
+    kinds = [settings_of(kind, task.precision, max_autotune=True) for kind in SETTINGS]
+    known = {row.name: row for rows in kinds for row in rows}
     if setting not in known:
         raise UsageError(f'unknown setting "{setting}"', seen=setting, do=nearest(setting, known))
     return _write(task, known[setting])

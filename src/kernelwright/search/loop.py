@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kernelwright.archive import Archive, ranking
+from kernelwright.archive.conclusion import conclusion
 from kernelwright.core import plugins
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Brief, Candidate, Proposal
@@ -55,8 +56,8 @@ MIN_TRIED = 3
 After the end of the budget only candidates that were begun before it are judged, for at most as
 long again as the budget; the first candidate is judged in any case."""
 N_CONFIRMED = 3
-"""Candidates that are measured again at most. The best of many noisy measurements looks better than
-it is."""
+"""Candidates that are measured again at most, besides winners that turn out to be none. The best of
+many noisy measurements looks better than it is."""
 CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
 """Upper bounds on the timing of a final verdict, in seconds and as a share of the budget: long
 enough to decide a gain that a first look leaves open."""
@@ -101,10 +102,10 @@ def optimize(
             search.ended = judge.nothing_to_win() if stops_early else {}
             if not search.ended:
                 search.run()
-            best, interrupted = search.confirm(), False
+            search.confirm()
+            return search.finish(interrupted=False)
         except KeyboardInterrupt:
-            best, interrupted = ranking.best(search.history), True
-        return search.finish(best, interrupted)
+            return search.finish(interrupted=True)
 
 
 def asked_for(task: Task, settings: Settings) -> Task:
@@ -367,24 +368,31 @@ class _Search:
         self.archive.add_evaluation(self.run_id, evaluation)
         self.history.append((proposal, evaluation))
 
-    def confirm(self) -> tuple[Proposal, Evaluation] | None:
-        """Measure the most promising candidates again, for longer; return the first that wins.
+    def confirm(self) -> None:
+        """Measure the candidates that may be the best again, for longer; the new verdicts count.
 
-        None means that no candidate wins. A single promising candidate that was chosen in a batch
-        was already timed for that long and is not measured again.
+        A single promising candidate that was chosen in a batch was already timed for that long and
+        is not measured again.
         """
         if not self.is_timed:
-            return None
-        promising = ranking.promising(self.history)[:N_CONFIRMED]
+            return
+        promising = ranking.promising(self.history)
         if len(promising) == 1 and self.is_final(*promising[0]):
-            return promising[0]
-        for proposal, _ in promising:
+            return
+        confirmed: set[str] = set()
+        while pair := ranking.to_confirm(self.history, confirmed, n_most=self.n_to_confirm):
+            proposal = pair[0]
             self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.summary}")
             again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
             self.archive.add_evaluation(self.run_id, again)
-            if ranking.wins(again):
-                return proposal, again
-        return None
+            self.history.append((proposal, again))
+            confirmed.add(proposal.candidate.digest)
+
+    @property
+    def n_to_confirm(self) -> int:
+        """The number of candidates to measure again: one if a winner is there and time is up."""
+        has_won = ranking.best(self.history) is not None
+        return 1 if has_won and time.monotonic() > self.deadline else N_CONFIRMED
 
     def is_final(self, proposal: Proposal, evaluation: Evaluation) -> bool:
         return proposal.candidate.digest in self.chosen_in_batch and ranking.wins(evaluation)
@@ -395,8 +403,9 @@ class _Search:
             return None
         return next((p for p, e in self.history if e.passed and KERNEL in e.kinds), None)
 
-    def finish(self, best: tuple[Proposal, Evaluation] | None, interrupted: bool) -> Result:
+    def finish(self, *, interrupted: bool) -> Result:
         """Write the best source, or the unbeaten library setting, and close the run."""
+        best = conclusion(self.history).best
         is_early = time.monotonic() < self.deadline
         is_known = self.is_timed and (is_early or any(e.timing for _, e in self.history))
         strongest = self.judge.strongest if is_known else ""
@@ -407,6 +416,7 @@ class _Search:
         path = write_source(candidate, Path(self.settings.out), self.task.name)
         if not interrupted:
             ended = {**found_on(self.judge), **self.ended, **self.judge.copying()}
+            ended["source"] = str(path)
             self.archive.finish_run(self.run_id, ended)
         return Result(
             task=self.task,
@@ -430,7 +440,7 @@ class _Search:
                 task=self.task.name,
                 doing=doing,
                 best=best[1].speedup if best else None,
-                n_done=len(self.history),
+                n_done=len({proposal.candidate.digest for proposal, _ in self.history}),
                 seconds_left=max(0.0, self.deadline - time.monotonic()),
                 tokens=tokens,
                 cost_usd=usd,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from kernelwright.archive.conclusion import Conclusion, conclusion
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import KernelwrightError, TaskError
@@ -28,14 +29,15 @@ class Progress:
     best: Ratio | None
     """The best speedup so far against the strongest library setting."""
     n_done: int
-    seconds_left: float
+    """Number of candidates that the judge has judged."""
+    seconds_left: float = field(compare=False)
     tokens: int = 0
     """Tokens that models read and wrote in this run."""
     cost_usd: float = 0.0
     """Cost of this run's model calls, for the models with a stated price."""
     n_trials: int = 0
     """Number of candidates that the tuner has tried in this run."""
-    trials_per_s: float = 0.0
+    trials_per_s: float = field(default=0.0, compare=False)
     """Trials per second since the first one of this run began, builds included."""
 
 
@@ -46,8 +48,8 @@ OnProgress = Callable[[Progress], None]
 class Result:
     """The outcome of a search.
 
-    ``best`` is None if nothing beat the strongest library setting; the file at ``source_path`` then
-    contains that setting.
+    ``best`` is None if nothing beat the strongest library setting, or if that is undecided; the
+    file at ``source_path`` then contains that setting.
     """
 
     task: Task
@@ -56,6 +58,7 @@ class Result:
     """The final verdict on ``best``: the confirming one, measured after the search, or the one from
     its batch if no other candidate was as promising."""
     evaluated: History
+    """All verdicts in order; the last one on a candidate counts."""
     strongest: str
     """The name of the strongest library setting; empty if none was timed."""
     source_path: Path | None
@@ -79,7 +82,7 @@ class Result:
         if self.error is not None:
             said = self.error.what
         elif self.evaluation is None:
-            said = f"nothing beats {self.strongest or 'the library'}"
+            said = self.conclusion.sentence(self.strongest)
             if self.reasons and not self.evaluated:
                 said += f": {'; '.join(self.reasons)}"
         else:
@@ -97,9 +100,15 @@ class Result:
         return str(self.best.schedule.get("mode", "")) if self.best else ""
 
     @property
+    def conclusion(self) -> Conclusion:
+        """What the verdicts come to."""
+        return conclusion(self.evaluated)
+
+    @property
     def counts(self) -> dict[str, int]:
-        """The number of judged candidates by status."""
-        return dict(Counter(evaluation.status.value for _, evaluation in self.evaluated))
+        """The number of judged candidates by the status of the last verdict on each."""
+        last = {proposal.candidate.digest: found.status.value for proposal, found in self.evaluated}
+        return dict(Counter(last.values()))
 
 
 def require_source(out: Path | str, name: str) -> None:

@@ -15,12 +15,14 @@ from kernelwright.core.errors import KernelwrightError, ReceiptError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.places import as_text, written_whole
+from kernelwright.core.standing import Standing
+from kernelwright.report import facts
 from kernelwright.search.again import judge_again
 from kernelwright.shipping.package import package_at
 from kernelwright.shipping.source import receipts_beside
 
 RIGHT, WRONG, UNKNOWN = "right", "wrong", "not judged"
-FASTER, SLOWER, UNCLEAR, UNTIMED = "faster", "not faster", "too noisy to tell", "not timed"
+NOT_FASTER = (Standing.NO_FASTER, Standing.SLOWER)
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,13 @@ class Checked:
         return RIGHT if self.evaluation.passed else WRONG
 
     @property
-    def speed(self) -> str:
+    def speed(self) -> Standing:
         """Whether it is still faster than the strongest library setting."""
-        found = self.evaluation
-        if found is None or found.speedup is None:
-            return UNTIMED
-        if found.speedup.is_win:
-            return FASTER
-        return SLOWER if found.speedup.is_known else UNCLEAR
+        return Standing.NOT_TIMED if self.evaluation is None else self.evaluation.standing
 
     @property
     def stands(self) -> bool:
-        return (self.rightness, self.speed) == (RIGHT, FASTER)
+        return (self.rightness, self.speed) == (RIGHT, Standing.FASTER)
 
     @property
     def why(self) -> str:
@@ -65,7 +62,9 @@ class Checked:
             return ""
         if not self.evaluation.passed:
             return f"{self.evaluation.status}: {self.evaluation.why}"
-        return "; ".join((self.speed, *(w.detail for w in self.evaluation.warnings)))
+        return "; ".join(
+            (facts.standing_text(self.evaluation), *(w.detail for w in self.evaluation.warnings))
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -146,7 +145,7 @@ def write_junit(checked: Sequence[Checked], path: Path) -> None:
 
 
 def _is_failure(one: Checked) -> bool:
-    return one.rightness == WRONG or (one.rightness == RIGHT and one.speed == SLOWER)
+    return one.rightness == WRONG or (one.rightness == RIGHT and one.speed in NOT_FASTER)
 
 
 def _printable(text: str) -> str:

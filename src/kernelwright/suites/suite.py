@@ -1,4 +1,4 @@
-"""Whole suites of tasks: the built-in one, a KernelBench checkout, and any folder of files."""
+"""Whole suites of tasks: the built-in one, those of others, and any folder of files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import TaskError, UsageError, nearest
 from kernelwright.core.task import Task
 from kernelwright.loaders.kernelbench import read_task
+from kernelwright.suites import atrex, definitions
 
 BUILTIN = Path(__file__).with_name("builtin")
-SUITES = ("builtin", "kernelbench", "folder")
+PATHS = {
+    "kernelbench": "KernelBench checkout",
+    "folder": "folder of tasks",
+    atrex.NAME: "checkout of Atrex-Bench",
+    definitions.FIB: "folder of FlashInfer-Bench",
+    definitions.SOL: "folder of SOL-ExecBench problems",
+}
+"""What ``path`` must be, by the name of the suite."""
+SUITES = ("builtin", *PATHS)
 LEVELS = (1, 2, 3)
 """KernelBench's levels by default; the fourth has models whose weights are downloaded."""
 SIZES = ("small", "cpu", "gpu")
@@ -30,7 +39,8 @@ class SuiteEntry:
     """A task and its place in a suite. The task's text has been read but not run."""
 
     level: str
-    """'builtin', 'folder', or KernelBench's level: '1' to '4'."""
+    """Its group within the suite: KernelBench's level, '1' to '4'; the operator or definition whose
+    shape it is, in Atrex-Bench, FlashInfer-Bench and SOL-ExecBench; else the suite's own name."""
     problem: int
     name: str
     task: Task
@@ -46,15 +56,14 @@ def suite_entries(
     every: int = 1,
 ) -> list[SuiteEntry]:
     """Return the tasks of one of ``SUITES``: all, or only these levels or problems, or every
-    ``every``-th.
+    ``every``-th. A problem is given by its number, its name, or the operator that it is a shape of.
 
     Raises:
         UsageError: options that do not fit the suite, or a problem that it does not have.
-        TaskError: ``path`` is not a KernelBench checkout, or not a folder of tasks.
+        TaskError: ``path`` does not hold such a suite.
     """
     if suite != "builtin" and path is None:
-        whose = "KernelBench checkout" if suite == "kernelbench" else "folder of tasks"
-        raise UsageError(f"which {whose}?", do="add --path DIR", seen="no --path")
+        raise UsageError(f"which {PATHS[suite]}?", do="add --path DIR", seen="no --path")
     if suite != "kernelbench" and levels:
         raise UsageError(
             "only kernelbench has levels",
@@ -67,16 +76,24 @@ def suite_entries(
         entries = builtin_suite(device)
     elif suite == "folder":
         entries = folder_suite(path)
-    else:
+    elif suite == "kernelbench":
         entries = kernelbench_suite(path, levels or LEVELS)
-    known = {str(entry.problem) for entry in entries} | {entry.name for entry in entries}
+    else:
+        entries = shapes_suite(suite, path)
+    known = {word for entry in entries for word in _words(entry)}
     for problem in problems:
         if problem not in known:
             raise UsageError(
                 f'no problem "{problem}" in the suite', seen=problem, do=nearest(problem, known)
             )
-    chosen = [e for e in entries if not problems or {str(e.problem), e.name} & set(problems)]
+    chosen = [e for e in entries if not problems or _words(e) & set(problems)]
     return [e for e in chosen if (e.problem - 1) % every == 0]
+
+
+def _words(entry: SuiteEntry) -> set[str]:
+    """What a user may call the entry: a level of KernelBench has an option of its own."""
+    words = {str(entry.problem), entry.name}
+    return words if entry.level.isdigit() else words | {entry.level}
 
 
 def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> list[SuiteEntry]:
@@ -163,6 +180,17 @@ def folder_suite(path: str | Path) -> list[SuiteEntry]:
         SuiteEntry("folder", n, f.stem, dataclasses.replace(read_task(f), origin=origin))
         for n, f in enumerate(files, start=1)
     ]
+
+
+def shapes_suite(suite: str, path: str | Path) -> list[SuiteEntry]:
+    """Return the tasks of a suite that lists shapes for each of its operators, one per shape.
+
+    Raises:
+        TaskError: ``path`` does not hold such a suite.
+    """
+    folder = Path(path)
+    found = atrex.tasks(folder) if suite == atrex.NAME else definitions.tasks(suite, folder)
+    return [SuiteEntry(level, n, task.name, task) for n, (level, task) in enumerate(found, start=1)]
 
 
 def _match(file: Path) -> re.Match[str] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from kernelwright.core.trial import TrialOutcome
+from kernelwright.judge.compare.float8 import computing_with
 from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.refusal import WrongValues
 from kernelwright.judge.sandbox.weights import load_weights
@@ -90,6 +91,7 @@ def require_right(result: Any, question: Question) -> None:
     if tuple((tensor.shape, tensor.dtype) for tensor in outputs) != question.form:
         raise Unfit(TrialOutcome.WRONG, "its outputs have other shapes or dtypes")
     try:
-        compare(outputs, question.expected)
+        with computing_with(outputs):
+            compare(outputs, question.expected)
     except WrongValues as error:
         raise Unfit(TrialOutcome.WRONG, str(error)) from None

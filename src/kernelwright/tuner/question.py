@@ -46,8 +46,6 @@ class Question:
 def why_untunable(judge: Judge) -> str:
     """Return why the judge's task cannot be tried in a process that many candidates share; empty
     if it can."""
-    if judge.task.step_of:
-        return "a training step computes gradients"
     profile = judge.oracle.profile
     if profile.results.entries or any(profile.results.changed):
         return "the reference writes to its arguments"
@@ -59,7 +57,8 @@ def why_untunable(judge: Judge) -> str:
 def question_of(judge: Judge) -> Question | None:
     """Return the question of the judge's task; None if the reference has no answer that counts."""
     oracle, backend = judge.oracle, judge.machine.backend
-    expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
+    with oracle.computing():
+        expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
     if expected is None:
         return None
     is_cold = judge.settings.cache == "cold"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -97,10 +101,35 @@ def test_the_command_line_refuses_what_has_nothing_to_train(tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_results_for_training_are_built_one_at_a_time(task, few_settings) -> None:
-    result = kw.optimize(task, budget_s=0.1, backward=True, timed=False)
-    with pytest.raises(kw.KernelwrightError, match="one at a time"):
-        kw.build([result])
+def test_results_for_several_shapes_train_one_module(task, few_settings) -> None:
+    text = Path(task).read_text()
+    results = []
+    for rows in (64, 8):
+        Path(f"task{rows}.py").write_text(text.replace("64, 32", f"{rows}, 32"))
+        found = kw.optimize(f"task{rows}.py", budget_s=0.1, backward=True, timed=False)
+        right = next(p for p, verdict in found.evaluated if verdict.passed)
+        path = Path(f"kernel{rows}.py")
+        path.write_text(right.candidate.source)
+        results.append(replace(found, source_path=path))
+    plain = kw.optimize("task8.py", budget_s=0.1, timed=False)
+    built = kw.build([*results, plain], on_miss="raise")
+    for rows in (64, 8):
+        x = torch.randn(rows, 32, requires_grad=True)
+        assert built.why_not(x) == ""
+        y = built(x)
+        assert "Trained" in type(y.grad_fn).__name__
+        wanted = torch.tanh(x * built.weight)
+        torch.testing.assert_close(y, wanted)
+        given = [x, built.weight]
+        torch.testing.assert_close(
+            torch.autograd.grad(y.sum(), given), torch.autograd.grad(wanted.sum(), given)
+        )
+        with torch.no_grad():
+            torch.testing.assert_close(built(x), wanted)
+    other = torch.randn(5, 32, requires_grad=True)
+    assert "no kernel was judged on such inputs" in built.why_not(other)
+    copied = pickle.loads(pickle.dumps(built))
+    assert copied.why_not(x) == "" and "Trained" in type(copied(x).grad_fn).__name__
 
 
 def test_an_instance_with_its_weights_is_trained(tmp_path, monkeypatch, few_settings) -> None:

@@ -131,7 +131,7 @@ def test_junit_tells_wrong_and_slower_from_what_was_not_measured(receipt, tmp_pa
         Checked(tmp_path / "broken", kw.Repetition(receipt, failed)),
     ]
     assert [one.stands for one in done] == [True, False, False]
-    assert [one.speed for one in done[:2]] == ["faster", "not faster"]
+    assert [one.speed for one in done[:2]] == ["faster", "slower"]
     write_junit(done, tmp_path / "junit.xml")
     (suite,) = ET.parse(tmp_path / "junit.xml").getroot()
     kinds = [[child.tag for child in case if child.tag != "system-out"] for case in suite]

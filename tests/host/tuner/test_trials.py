@@ -1,5 +1,7 @@
 """A candidate that crashes, hangs or errs costs itself, and the others of its race are measured."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
@@ -7,6 +9,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge import Judge
+from kernelwright.loaders.training_step import as_judged, training_step
 from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.trials import TrialRunner
@@ -91,3 +94,16 @@ def test_a_bad_candidate_costs_itself(runner, name):
 def test_a_reference_that_writes_to_its_arguments_is_not_tried(forward, fork_server):
     with Judge(task(forward), settings=Settings(), fork_server=fork_server) as judge:
         assert why_untunable(judge) == "the reference writes to its arguments"
+
+
+def test_training_steps_are_tried(fork_server):
+    step = training_step(task())
+    wrong = {"result": f"({RIGHT}) + (x.detach() - x)"}  # right results, wrong gradients
+    batch = [proposal(), proposal(**wrong)]
+    batch = [replace(one, candidate=as_judged(one.candidate, step)) for one in batch]
+    with Judge(step, settings=Settings(), fork_server=fork_server) as judge:
+        assert not why_untunable(judge)
+        with TunerProcess({}, threads=judge.threads, step_limit_s=5.0) as process:
+            process.give(question_of(judge))
+            trials = TrialRunner(process, judge.device_lock).measure(batch)
+    assert [t.outcome for t in trials] == [TrialOutcome.MEASURED, TrialOutcome.WRONG]

@@ -120,7 +120,7 @@ def test_the_answer_lists_the_fastest_first_and_leaves_no_file_out():
     assert [v["file"] for v in told["verdicts"]] == ["fast.py", "slow.py", "wrong.py", "bad.py"]
     assert told["verdicts"][0]["speedup"]["eager"]["median"] == 2.0
     assert told["verdicts"][3]["error"]["seen"] == "bytes"
-    assert told["undecided"] == ["later.py"] and told["interrupted"] is True
+    assert told["unjudged"] == ["later.py"] and told["interrupted"] is True
     assert told["candidates"] == {"passed": 2, "wrong_values": 1, "error": 1}
     text = shown(answer)
     assert text.index("fast.py") < text.index("slow.py") < text.index("wrong.py")

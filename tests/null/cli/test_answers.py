@@ -38,6 +38,14 @@ def lost(won):
     return replace(won, best=None, evaluation=None, evaluated=won.evaluated[1:])
 
 
+def with_times(won, candidate_ns):
+    """A search whose first candidate took these times and did not win."""
+    (said, found), other = won.evaluated
+    samples = {"candidate": candidate_ns, "eager": (20, 22, None), "compile": (15, 14, 16)}
+    found = replace(found, timing=replace(found.timing, samples_ns=samples))
+    return replace(won, best=None, evaluation=None, evaluated=[(said, found), other])
+
+
 def test_a_win_names_the_kernel_its_kind_and_its_speedups(won):
     answer = answers.one_result(won)
     best = answer.facts["best"]
@@ -54,7 +62,7 @@ def test_a_results_repr_is_one_line_and_those_of_its_parts_hold_no_text_or_sampl
     assert repr(won) == (
         "<Result relu: passed, kernel, algebra, 1.33 (1.27–1.50) × compile, on cpu>"
     )
-    assert repr(lost) == "<Result relu: nothing beats compile>"
+    assert repr(lost) == "<Result relu: no candidate passed>"
     failed = replace(lost, error=TaskError("it does not run", seen="a" * 1000))
     assert repr(failed) == "<Result relu: it does not run>"
     task = replace(won.task, payload=b"weights" * 1000)
@@ -71,11 +79,32 @@ def test_the_table_says_why_the_losers_lost_and_obeys_none_of_them(won):
 
 
 def test_a_library_that_stays_best_is_no_failure(lost, won):
-    slow = replace(won, best=None, evaluation=None)
-    answer = answers.one_result(slow)
+    answer = answers.one_result(with_times(won, (20, 21, 22)))
     assert answer.exit_code == 0 and answer.facts["best"] is None
+    assert answer.facts["outcome"] == "library" and answer.facts["undecided"] is None
     assert "nothing beats the strongest library setting (compile)" in shown(answer)
     assert answers.one_result(lost).exit_code == 1  # nothing even passed
+
+
+def test_table_headline_and_json_say_undecided_where_the_interval_is_too_wide(won):
+    answer = answers.one_result(with_times(won, (10, 12, 20)))
+    assert answer.exit_code == 0 and answer.facts["best"] is None
+    assert answer.facts["outcome"] == "undecided"
+    assert answer.facts["undecided"]["digest"] == won.best.candidate.digest
+    text = " ".join(shown(answer).split())
+    assert "undecided: too wide an interval to tell it from compile" in text
+    assert "undecided: the most promising candidate is 1.17 (0.80–1.50) times as fast" in text
+    assert "here is the library setting as a file" in text
+
+
+def test_a_confirming_verdict_is_shown_with_the_first_one(won):
+    again = with_times(won, (20, 21, 22)).evaluated[0]
+    result = replace(won, best=None, evaluation=None, evaluated=[*won.evaluated, again])
+    answer = answers.one_result(result)
+    text = " ".join(shown(answer).split())
+    assert "slower than compile; measured again, at first 1.33 (1.27–1.50)" in text
+    assert "nothing beats the strongest library setting (compile)" in text
+    assert answer.facts["candidates"] == {"passed": 1, "build_error": 1}
 
 
 def test_without_verdicts_the_reason_is_shown(lost):
@@ -107,11 +136,12 @@ def test_a_suite_counts_the_library_as_one_and_lists_what_failed(won, lost, tmp_
         archive.add_evaluation(run, won.evaluation)
     failed = replace(lost, evaluated=[], error=TaskError("it does not run", do="mend it"))
     settings = Settings(archive=won.archive_url, out=str(tmp_path))
-    answer = answers.suite_results([won, lost, failed], settings)
+    slow = with_times(won, (20, 21, 22))
+    answer = answers.suite_results([won, slow, failed], settings)
     gain = won.evaluation.speedup.median
     assert answer.exit_code == 0
     assert answer.facts["geometric_mean"] == pytest.approx(gain**0.5)
-    assert answer.facts["candidates"] == {"passed": 1, "build_error": 2}
+    assert answer.facts["candidates"] == {"passed": 2, "build_error": 2}
     assert answer.facts["tasks"][2]["error"]["what"] == "it does not run"
     text = shown(answer)
     assert "library stays best" in text and "it does not run" in text

@@ -7,22 +7,36 @@ from kernelwright.search.result import Progress
 
 
 def test_progress_shows_the_candidate_the_best_and_the_time_left(capfd):
-    with ShowProgress() as progress:
+    with ShowProgress(plain_every_s=0) as progress:
         progress(Progress("relu", "cpp: \x1b[31mtile", None, 0, 60.0))
         progress(Progress("relu", "cpp: next", Ratio(1.5, 1.4, 1.6), 1, 58.0))
     out, err = capfd.readouterr()
     first, second = err.splitlines()
     assert out == "" and "\x1b" not in err
-    assert first.startswith("relu · library is ahead · 0 judged · 60 s left · cpp: ")
+    assert first.startswith("relu · no verdict yet · 60 s left · cpp: ")
     assert second == "relu · best 1.50 (1.40–1.60) × · 1 judged · 58 s left · cpp: next"
 
 
-def test_the_cost_of_models_is_shown(capfd):
+def test_a_pipe_gets_a_line_only_when_something_changed_and_few_of_them(capfd):
+    with ShowProgress(plain_every_s=0) as progress:
+        progress(Progress("relu", "trying", None, 0, 60.0, n_trials=4, trials_per_s=0.5))
+        progress(Progress("relu", "trying", None, 0, 59.0, n_trials=4, trials_per_s=0.4))
+        progress(Progress("relu", "trying", None, 2, 58.0, n_trials=8, trials_per_s=0.4))
+    first, second = capfd.readouterr().err.splitlines()
+    assert first == "relu · no verdict yet · 4 trials, 0.5/s · 60 s left · trying"
+    assert second == "relu · library is ahead · 2 judged · 8 trials, 0.4/s · 58 s left · trying"
     with ShowProgress() as progress:
+        for number in range(5):
+            progress(Progress("relu", f"cpp: {number}", None, number, 60.0))
+    assert len(capfd.readouterr().err.splitlines()) == 1
+
+
+def test_the_cost_of_models_is_shown(capfd):
+    with ShowProgress(plain_every_s=0) as progress:
         progress(Progress("relu", "m: write", None, 0, 60.0, tokens=12_340))
         progress(Progress("relu", "m: write", None, 0, 60.0, tokens=12_340, cost_usd=0.05))
     free, paid = capfd.readouterr().err.splitlines()
-    assert free == "relu · library is ahead · 0 judged · 12.3 ktok · 60 s left · m: write"
+    assert free == "relu · no verdict yet · 12.3 ktok · 60 s left · m: write"
     assert " · 12.3 ktok, 0.0500 USD · 60 s left · " in paid
 
 

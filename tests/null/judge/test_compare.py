@@ -326,6 +326,9 @@ def test_runs_that_add_in_another_order_are_alike_and_random_ones_are_not():
     one = torch.cat([one, torch.ones(64, 1)], -1)
     assert are_alike(one, one + 1e-6 * torch.randn(64, 2, generator=draw))
     assert not are_alike(one, one * (torch.rand(64, 2, generator=draw) > 0.1))
+    half = x.bfloat16()
+    added = half.sum(-1), half.flip(-1).cumsum(-1)[:, -1]  # the second rounds every sum
+    assert are_alike(*added) and not are_alike(half, half * (x > -1))
     whole = torch.arange(9)
     assert are_alike(whole, whole.clone()) and not are_alike(whole, whole.flip(0))
 

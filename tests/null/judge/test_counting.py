@@ -41,3 +41,10 @@ def test_it_counts_as_torch_does():
         with counting_flops() as ours:
             module(x)
     assert ours.get_total_flops() == theirs.get_total_flops() > 0
+
+
+def test_operators_with_kernels_of_their_own_run_these():
+    x, gradient = torch.randn(2, 64, 64).bfloat16().unbind()
+    with counting_flops(), torch.no_grad():
+        found = torch.ops.aten.silu_backward(gradient, x)
+    assert torch.equal(found, torch.ops.aten.silu_backward(gradient, x))

@@ -5,10 +5,12 @@ import random
 import pytest
 
 from kernelwright.core.evaluation import CONFIDENCE, median_ratio
+from kernelwright.core.standing import Standing
 from kernelwright.judge.timing.stopping_rule import (
     HOPELESS_ROUNDS,
     MAX_ROUNDS,
     MIN_ROUNDS,
+    UNDECIDED,
     is_enough,
 )
 
@@ -42,10 +44,28 @@ def test_a_kernel_against_itself_contains_one_at_the_stated_rate(noise, outliers
 def test_quiet_series_end_soon_and_noisy_ones_with_the_rounds_or_the_budget():
     draw = random.Random(1)
     assert len(measured(draw, 0.001, 0)) == MIN_ROUNDS
-    assert len(measured(draw, 0.3, 0)) == MAX_ROUNDS
-    noisy = [draw.lognormvariate(0, 0.3) for _ in range(MIN_ROUNDS + 1)]
-    assert is_enough(noisy, spent_s=2.0, budget_s=1.5)
+    noisy = [2 * draw.lognormvariate(0, 0.3) for _ in range(MAX_ROUNDS)]
+    assert is_enough(noisy, spent_s=1.0, budget_s=1.5)
+    assert not is_enough(noisy[:-1], spent_s=1.0, budget_s=1.5)
+    assert is_enough(noisy[:28], spent_s=2.0, budget_s=1.5)
     assert not is_enough(noisy[: MIN_ROUNDS - 1], spent_s=2.0, budget_s=1.5)
+
+
+def test_more_time_is_spent_where_it_is_undecided_whether_the_library_is_beaten():
+    close = [0.8, 1.3] * (UNDECIDED * MAX_ROUNDS // 2)
+    assert not is_enough(close[:MAX_ROUNDS], spent_s=1.0, budget_s=1.5)
+    assert not is_enough(close[:MIN_ROUNDS], spent_s=2.0, budget_s=1.5)
+    assert is_enough(close[:MIN_ROUNDS], spent_s=1.5 * UNDECIDED + 0.1, budget_s=1.5)
+    assert is_enough(close, spent_s=1.0, budget_s=1.5)
+    lost = [0.9, 0.95] * (MAX_ROUNDS // 2)
+    assert is_enough(lost, spent_s=1.0, budget_s=1.5)
+
+
+def test_looking_longer_at_an_undecided_kernel_makes_few_winners_by_luck():
+    draw = random.Random(1)
+    spans = [median_ratio(measured(draw, 0.2, 0)) for _ in range(N_RUNS)]
+    n_won = sum(span.standing is Standing.FASTER for span in spans)
+    assert n_won / N_RUNS < 0.05, "one end of an interval of 95 % misses in 2.5 % of single looks"
 
 
 def test_a_hopeless_candidate_is_not_measured_closely():

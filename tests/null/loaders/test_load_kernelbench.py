@@ -66,13 +66,13 @@ def written(folder, text, name="task.py"):
     return path
 
 
-def test_text_is_kept_and_stdout_is_left_alone(tmp_path, capsys):
+def test_text_is_kept_and_prints_go_where_the_users_go(tmp_path, capsys):
     task = load(written(tmp_path, GOOD))
     workload = check(task)
     assert (task.source, task.name, task.origin) == (GOOD, "task", "kernelbench")
     assert workload.shapes == (("float32", (4, 8)),)
     captured = capsys.readouterr()
-    assert captured.out == "" and "talk" in captured.err
+    assert "talk" in captured.out and captured.err == ""
 
 
 def test_reference_follows_its_seed_and_not_the_process(tmp_path):

@@ -8,6 +8,7 @@ from tests.null.archive.nouns import proposal, verdict, warned
 
 from kernelwright.core.evaluation import Ratio
 from kernelwright.core.outcome import Status
+from kernelwright.judge.sandbox.isolation import MEANING
 from kernelwright.report import facts
 
 
@@ -52,11 +53,19 @@ def test_long_text_is_cut(text, limit):
 def test_outcomes_say_why_a_candidate_is_not_the_winner():
     best = (proposal(), verdict(proposal().candidate))
     other = proposal("other").candidate
-    assert facts.outcome(best[1], best) == "best"
-    assert facts.outcome(verdict(other), best) == "faster than the library, not the fastest"
+    assert facts.beside_best(best[1], best) == "best"
+    assert facts.beside_best(verdict(other), best) == "faster than compile, not the fastest"
+    first = Ratio(1.55, 1.35, 1.74)
+    again = facts.beside_best(verdict(other), None, first)
+    assert again == "faster than compile; measured again, at first 1.55 (1.35–1.74)"
     untimed = verdict(other, timing=None, warnings=(warned("an interpreter's time says nothing"),))
-    assert "interpreter" in facts.outcome(untimed, best)
-    assert "off by" in facts.outcome(verdict(other, Status.WRONG_VALUES), best)
+    assert "interpreter" in facts.beside_best(untimed, best)
+    assert "off by" in facts.beside_best(verdict(other, Status.WRONG_VALUES), best)
+
+
+def test_every_guarantee_has_plain_words():
+    assert set(facts.PLAIN_GUARANTEES) == set(MEANING)
+    assert facts.guarantees_text(["network", "new"]) == "no network, new"
 
 
 def test_ratios_and_durations_are_short():

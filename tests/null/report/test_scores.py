@@ -39,6 +39,27 @@ def test_where_the_library_stays_best_a_task_counts_one():
     assert score(chapter(refused), "1") == found
 
 
+def test_an_undecided_task_counts_one_and_is_counted_apart():
+    said, found = timed(proposal(), 10)
+    samples = found.timing.samples_ns | {"candidate": (10, 18, 25)}
+    found = replace(found, timing=replace(found.timing, samples_ns=samples))
+    undecided = score(chapter((said, found)), "1")
+    assert (undecided.gain, undecided.kinds, undecided.is_undecided) == (1.0, (), True)
+    (level,) = summaries([undecided, Score("1", "won", 4.0)])
+    assert (level.n_won, level.n_undecided, level.geometric_mean) == (1, 1, 2.0)
+
+
+def test_a_win_with_the_errors_of_tf32_is_marked_and_the_mean_without_it_is_given():
+    marked = timed(
+        proposal(), 5, kinds=("kernel",), warnings=(Warned(WarningCode.TF32, "as TF32"),)
+    )
+    assert marked[1].marks == ("kernel", "tf32")
+    found = score(chapter(marked), "1")
+    assert found.is_tf32 and found.gain == 4.0
+    (level,) = summaries([found, Score("1", "other", 4.0)])
+    assert (level.geometric_mean, level.without_tf32, level.n_tf32) == (4.0, 2.0, 1)
+
+
 def test_a_degenerate_task_is_in_no_level():
     pair = timed(
         proposal(), 10, warnings=(Warned(WarningCode.DEGENERATE_TASK, "output 0 is constant"),)

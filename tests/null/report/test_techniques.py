@@ -22,12 +22,16 @@ def test_a_technique_is_left_out_with_all_that_use_it():
         chapter(
             timed(made("a", "fused"), 16),  # 1.25
             timed(made("b", "sums are reordered", "fused"), 10),  # 2
-            timed(made("c", "sums are reordered", "fused, own products", dialect="triton"), 5),  # 4
+            timed(made("c", "sums are reordered", "fused, own matmul", dialect="triton"), 5),  # 4
         )
     ])  # fmt: skip
     rows = {row.name: row for row in found.techniques}
     assert (found.n_tasks, found.combined) == (1, pytest.approx(4.0))
-    sums, own, triton = rows["sums are reordered"], rows["own products"], rows["in triton"]
+    sums, own, triton = (
+        rows["sums are reordered"],
+        rows["own matmul"],
+        rows["in triton"],
+    )
     assert (sums.alone, sums.without, sums.added) == pytest.approx((2.0, 1.25, 3.2))
     assert (own.alone, own.without, own.n_tried, own.n_won) == (1.0, pytest.approx(2.0), 1, 1)
     assert (triton.alone, triton.without) == pytest.approx((4.0, 2.0))

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from kernelwright.bench import exam, port_rates, results, suite
-from kernelwright.cli.options import ARCHIVE, GPUS, JSON, PART
+from kernelwright.cli.options import ARCHIVE, GPUS, JSON, PART, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
-from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.core.settings import Settings, load_settings, parse_seconds
 from kernelwright.report.page import require_place
 from kernelwright.suites.suite import SUITES, suite_entries
 from kernelwright.workers.slots import worker_slots
@@ -21,7 +21,7 @@ PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
 ONLY_PORT = ("hipify", "arch")
 ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
-ONLY_SEARCH = ("budget_s", "limit_s", "total_s", "gpus")
+ONLY_SEARCH = ("budget_s", "precision", "max_autotune", "limit_s", "total_s", "gpus")
 ONLY_POLICY = ("samples", "shown", "dialect", "max_tokens")
 NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 
@@ -35,6 +35,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--every", type=click.IntRange(min=1), help="Take every N-th problem of each level. Default: 1."
 )
 @click.option("--device", metavar="DEVICE", help="Search on cpu (default), cuda, cuda:1, …")
+@field_options(Settings, "precision", "max_autotune")
 @click.option(
     "--budget", "budget_s", metavar="TIME", help="Search each task for 60s (default), 5m, 1.5h."
 )
@@ -94,10 +95,11 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
 def command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
-    builtin, kernelbench, folder: one search per task, each in its own process. Tasks that are
-    already in the archive are not searched again, so the same command resumes where it stopped. A
-    table, a report page and a JSON file give means, quartiles and fast_p by level; a task counts 1
-    if the library stays best or the search fails.
+    builtin, kernelbench, folder, atrex (Atrex-Bench), fib (FlashInfer-Bench), sol (SOL-ExecBench):
+    one search per task, each in its own process. Tasks that are already in the archive are not
+    searched again, so the same command resumes where it stopped. A table, a report page and a JSON
+    file give means, quartiles and fast_p by level (atrex, fib, sol: by operator, of which each
+    shape is a task); a task counts 1 if the library stays best or the search fails.
 
     With --policy nothing is searched: each checkpoint answers every task several times, and all
     answers are judged. A table gives the shares that are right and that are faster than the
@@ -129,7 +131,7 @@ def _refuse(given: dict[str, Any], keys: Iterable[str], whose: str) -> None:
 
 
 def _tasks(name: str, given: dict[str, Any]) -> Answer:
-    keys = ("device", "budget_s", "archive", "out")
+    keys = ("device", "budget_s", "precision", "max_autotune", "archive", "out")
     settings = load_settings(Path.cwd(), **{k: given[k] for k in keys if k in given})
     require_place(results.page_place(name, settings, is_exam="policies" in given))
     entries = suite_entries(

@@ -77,6 +77,7 @@ def command(
     cache: str | None,
     precision: str | None,
     mode: str | None,
+    max_autotune: bool | None,
     as_json: bool,
     **options: Any,
 ) -> Answer:
@@ -100,6 +101,7 @@ def command(
         "cache": cache,
         "precision": precision,
         "mode": mode,
+        "max_autotune": max_autotune,
     }
     settings = load_settings(Path.cwd(), **asked, archive=given.get("archive"))
     if repeat is not None:

@@ -26,7 +26,7 @@ from kernelwright.compiler.candidate.module import (
     own_imports,
     step_lines,
 )
-from kernelwright.compiler.candidate.operators import DIRECT, launches_of
+from kernelwright.compiler.candidate.operators import DIRECT, TRACED, launches_of
 from kernelwright.compiler.candidate.parts import Part, home_of, mode_counts
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.capture.capture import CannotCapture, Captured, capture
@@ -37,11 +37,10 @@ from kernelwright.compiler.ir.ir import Program, Ref, Tensor
 from kernelwright.compiler.ir.steps import literal, references, variable
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference
-from kernelwright.loaders.training_step import CANDIDATE, REFERENCE, step_text
+from kernelwright.loaders.training_step import CANDIDATE, REFERENCE, module_of, step_text
 
 FUNCTION = "Trained"
 """The name of the autograd function in a file."""
-_TRACED = '"it is traced, and the kernels have their own backward"'
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def open_trained(
     """
     step = reference.namespace[REFERENCE]
     inputs = reference.blank_inputs()[: step.n_inputs]
-    inner = vars(module)["_module"]
+    inner = module_of(module)
     joint = capture_joint(inner, inputs, step.places, partition, device_kind)
     captured = joint.forward
     if any(classes(captured.outputs)):
@@ -136,7 +135,8 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     guard = f"{checks}\n\n\n{expected_text(forward, face)}"
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]
-    ways = (DIRECT, _TRACED)
+    rearranged = '"it is traced, and operands are rearranged for the kernels"'
+    ways = (DIRECT, rearranged if emitted.derived else TRACED)
     methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
     function = _function_text(trained, forward, backward, emitted)

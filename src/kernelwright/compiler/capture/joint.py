@@ -27,6 +27,7 @@ from torch._functorch.partitioners import (
 from torch.export import default_decompositions
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from kernelwright.compiler.capture import linear_cross_entropy
 from kernelwright.compiler.capture.capture import (
     CannotCapture,
     Captured,
@@ -153,6 +154,7 @@ def _differentiated(
         if node in tensors or node.op == "call_function":
             copies[node] = graph.node_copy(node, lambda arg: copies[arg])
     graph.output(tuple(_unaliased(graph, node, copies[node]) for node in results))
+    linear_cross_entropy.replaced(graph)
     function = fx.GraphModule(nn.Module(), graph)
     given = [node.meta["val"].detach().requires_grad_(node.name in trained) for node in tensors]
     has_gradient = [result.requires_grad for result in function(*given)]
@@ -189,6 +191,8 @@ def _joined(
 ) -> Joint:
     """Both graphs with the roles of their placeholders and outputs, under the captured names."""
     forward, backward = graphs
+    for graph in graphs:
+        linear_cross_entropy.add_in_place(graph)
     _save_bases(forward, backward, len(results))
     tensors = _tensors(captured)
     placeholders = [node for node in forward.nodes if node.op == "placeholder"]

@@ -86,12 +86,17 @@ class _Assembly:
         }
         groups = fuse(required, self.names, self.after, self.fusion, returned)
         steps: list[tuple[set[str], Step]] = []
+        at = {node: number for number, node in enumerate(captured.graph.nodes)}
+        last: list[int] = []
+        """Of what every step computes, the last place in the graph."""
         taken: set[str] = set()
         for graph_node in self.called:
             call = self._call(graph_node)
             steps.append(({ref.name for ref in _refs((call.args, call.kwargs))}, call))
+            last.append(at[graph_node])
         checks = [self._check(by_name[name]) for name in captured.assumptions]
         steps += [({ref.name for ref in _refs(c.args)}, c) for check in checks for c in check]
+        last += [-1] * (len(steps) - len(last))
         for group in groups:
             assert group.kernel is not None
             makers = self._makers(group)
@@ -100,6 +105,8 @@ class _Assembly:
             self.made_from[name] = {node.name for node in makers}
             kernel = replace(group.kernel, name=name, origin=origin)
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
+            last.append(max((at[node] for node in makers), default=-1))
+        in_order = [steps[number] for number in sorted(range(len(steps)), key=last.__getitem__)]
         return Program(
             inputs=tuple(self._tensor(by_name[name]) for name in captured.inputs),
             attributes=tuple(
@@ -107,7 +114,7 @@ class _Assembly:
                 for name, path in captured.attributes.items()
                 if by_name[name].users
             ),
-            steps=tuple(_ordered(steps)),
+            steps=tuple(_ordered(in_order)),
             outputs=self._references(captured.outputs),
             mutations=tuple((self._name(by_name[n]), path) for n, path in captured.mutations),
             lineage=lineage,

@@ -27,11 +27,18 @@ class Setting:
     """Arguments of ``torch.compile``; None runs it eagerly."""
     environment: Mapping[str, str] = field(default_factory=dict)
     cuda_graph: bool = False
-    """Capture the forward once and replay it, inputs copied in and outputs copied out."""
+    """Capture the forward once and replay it, inputs copied in and outputs copied out. It is no
+    setting of a training step: other steps of a program lie between its forward and its backward.
+    """
     copies: tuple[int, int] = (0, 0)
     """Copies that every call makes of its inputs and outputs: a graph has memory of its own."""
     is_held: bool = False
     """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether its compiler measures many kernels, which takes minutes."""
+        return self.compile is not None and "max-autotune" in self.compile.get("mode", "")
 
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
@@ -50,11 +57,35 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("eager_graph", "no launch overhead", cuda_graph=True, copies=(1, 1)),
     ),
 }
+TUNED: dict[str, tuple[Setting, ...]] = {
+    "cpu": (
+        Setting(
+            "max_autotune",
+            "its compiler measures many kernels; fewer page faults",
+            compile={"mode": "max-autotune-no-cudagraphs"},
+            environment=HUGE_PAGES,
+        ),
+    ),
+    "cuda": (
+        Setting(
+            "max_autotune",
+            "its compiler measures many kernels",
+            compile={"mode": "max-autotune-no-cudagraphs"},
+        ),
+        Setting(
+            "max_autotune_graph",
+            "and CUDA graphs",
+            compile={"mode": "max-autotune"},
+            copies=(1, 0),
+        ),
+    ),
+}
+"""Settings that take minutes to compile: only for searches that ask for them."""
 
 
-def settings_of(kind: str, precision: str) -> tuple[Setting, ...]:
+def settings_of(kind: str, precision: str, *, max_autotune: bool = False) -> tuple[Setting, ...]:
     """The settings of a kind of device, for a task in a reduced precision, or in its own ('')."""
-    rows = SETTINGS[kind]
+    rows = (*SETTINGS[kind], *(TUNED[kind] if max_autotune else ()))
     if precision not in HALVES:
         return rows
     why = f"weights held in {precision}"

@@ -54,8 +54,10 @@ class BaselineRuns:
         stopwatch: Stopwatch,
         *,
         one_by_one: bool = False,
+        max_autotune: bool = False,
     ) -> None:
-        self._starter, self._oracle = SettingStarter(task, oracle, machine), oracle
+        self._starter = SettingStarter(task, oracle, machine, max_autotune=max_autotune)
+        self._oracle = oracle
         self._stopwatch, self._device_lock = stopwatch, machine.device_lock
         moved_bytes = oracle.profile.work.moved_bytes
         self._copying = Copying(machine.backend, moved_bytes)

@@ -30,6 +30,8 @@ from kernelwright.judge.submission import BUILD_LIMIT_S, FIRST_CALL_LIMIT_S, bui
 MOST_DRAWS = 5
 """Inputs for which, one after the other, something may be compiled. A number in the code is taken
 for a constant at first, and for a variable when it changes: that is settled with the second."""
+TUNING_LIMIT_S = 1200.0
+"""Time limit of the first call of a setting whose compiler measures many kernels."""
 Starting = dict[str, Future[Runner]]
 """The settings that start, by name."""
 
@@ -37,10 +39,12 @@ Starting = dict[str, Future[Runner]]
 class SettingStarter:
     """Starts the library settings of one task; they share the memory for arguments."""
 
-    def __init__(self, task: Task, oracle: Oracle, machine: Machine) -> None:
+    def __init__(
+        self, task: Task, oracle: Oracle, machine: Machine, *, max_autotune: bool = False
+    ) -> None:
         self.task, self._oracle, self._machine = task, oracle, machine
-        rows = settings_of(machine.backend.kind, task.precision)
-        self.settings = {setting.name: setting for setting in rows}
+        rows = settings_of(machine.backend.kind, task.precision, max_autotune=max_autotune)
+        self.settings = {row.name: row for row in rows if not (task.step_of and row.cuda_graph)}
         self._compile_locks = collections.defaultdict[str, threading.Lock](threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None
@@ -147,8 +151,9 @@ class SettingStarter:
             # One after the other where the compiler is asked for the same: the second finds it
             # cached. The device is not held while waiting, for the other may have to give it up.
             is_compiled = setting.compile is not None
+            limit_s = TUNING_LIMIT_S if setting.is_tuned else FIRST_CALL_LIMIT_S
             with self._compile_locks[repr(setting.compile)], self._hold(runner, is_compiled):
-                runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
+                runner.call(limit_s=limit_s, take=False, may_be_long=True)
                 runner.release()
         return runner
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from kernelwright.core.outcome import Warned
+from kernelwright.judge.compare.float8 import is_float8
 from kernelwright.judge.compare.growth import floor_error
 from kernelwright.judge.compare.measures import (
     as_real,
@@ -49,6 +50,10 @@ float16 is off by up to 2^-12."""
 TYPICAL, FEWEST_TYPICAL = 0.4, 256
 """Root mean square error of rounding a result once, in units of the type's roundoff; and the fewest
 numbers of which a typical error is taken."""
+TYPICAL_FLOAT8 = 2.0**-7
+"""The same, relative to the numbers themselves, of float8: numbers that were off by bfloat16's
+roundoff before they were rounded. One in a hundred lies near enough to a border to be rounded to
+the other side, by an eighth of itself or less."""
 FEW_OFF = 1 / 32
 """Typical error, relative to the largest, up to which only few numbers of an output are off.
 Products rounded to bfloat16 come to an eighth."""
@@ -161,6 +166,8 @@ def _output(
     finite = finite_in_both(own, exact)
     if not exact.is_floating_point():
         return Output(exact, own, exact.new_ones(()), finite, 0.0)
+    if is_float8(own):  # the rounding is what was asked for, and all have the same
+        exact = exact.to(own.dtype).to(exact.dtype)
     scale = row_scale(exact) if by_row else largest_size(exact)
     error = error_of(own, exact, finite, scale)
     sound = floor_error(own.dtype, growth)
@@ -192,7 +199,8 @@ def _typical(
     if not is_narrow:
         return typical if typical > FEW_OFF * widened_error else 0.0
     size = typical_error(exact.new_zeros(()).expand_as(exact), exact, finite, scale)
-    return max(typical, TYPICAL * torch.finfo(own.dtype).eps / 2 * size)
+    rounding = TYPICAL_FLOAT8 if is_float8(own) else TYPICAL * torch.finfo(own.dtype).eps / 2
+    return max(typical, rounding * size)
 
 
 def useful_part(expected: Expected) -> Expected:

@@ -25,7 +25,8 @@ common."""
 ORDER_NOISE = 1e-4
 """Largest difference between two runs of a reference, relative to its largest value: atomics add in
 any order, so grouped transposed convolutions of cuDNN leave other numbers where sums nearly
-cancel."""
+cancel. In half precision it is one step of the type at that value, since the atomics of a gradient
+may round every sum to the type."""
 
 
 def is_whole(x: torch.Tensor) -> bool:
@@ -198,8 +199,9 @@ def furthest(one: list[torch.Tensor], other: list[torch.Tensor]) -> float:
 def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
     """Whether two results are the same but for rounding; random ones are not."""
     one, two = as_real([one, two])
-    noise = ORDER_NOISE * float(largest_size(one)) if one.is_floating_point() else 0.0
-    near = partial(torch.allclose, rtol=1e-2, atol=noise, equal_nan=True)
+    step = torch.finfo(one.dtype).eps if one.is_floating_point() else 0.0
+    noise = max(ORDER_NOISE, step) * float(largest_size(one)) if step else 0.0
+    near = partial(torch.allclose, rtol=max(1e-2, 4 * step), atol=noise, equal_nan=True)
     return all(near(a.double(), b.double()) for a, b in pieces(one, two))
 
 

@@ -33,7 +33,9 @@ def resolve_threads(asked: int) -> int:
     return fitting_threads(asked) or usable_cores()
 
 
-def describe(device: Device, backend: DeviceBackend, threads: int, cache: str) -> Environment:
+def describe(
+    device: Device, backend: DeviceBackend, threads: int, settings: Settings
+) -> Environment:
     """The facts that a measured time depends on."""
     compiler = find_compiler()  # of C++ candidates and the library's compiled settings
     facts: dict[str, Any] = {
@@ -45,7 +47,7 @@ def describe(device: Device, backend: DeviceBackend, threads: int, cache: str) -
         "processor": _processor(),
         "last_level_cache_bytes": backend.last_level_cache_bytes(),
         "threads": threads,
-        "cache": cache,
+        "cache": settings.cache,
         "transparent_hugepages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     }
@@ -56,6 +58,8 @@ def describe(device: Device, backend: DeviceBackend, threads: int, cache: str) -
             "matmul_tf32": torch.backends.cuda.matmul.allow_tf32,
             "cudnn_tf32": torch.backends.cudnn.allow_tf32,
         }
+    if settings.max_autotune:  # speedups are over other library settings then
+        facts["max_autotune"] = True
     return Environment(device.key, facts)
 
 
@@ -92,7 +96,7 @@ class Here:
     def of(cls, device: Device, settings: Settings, n_cores: int = 0) -> Here:
         """The environment of a search with these settings and cores; 0: all of this process."""
         threads = settings.threads or n_cores or usable_cores()
-        found = describe(device, backend_of(device), threads, settings.cache)
+        found = describe(device, backend_of(device), threads, settings)
         return cls(found.device, found.facts)
 
     def is_of(self, environment: Environment) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
+from kernelwright.judge.compare.float8 import stored_as
 from kernelwright.judge.perturb.patterns import (
     has_other_form,
     is_mask,
@@ -191,7 +192,7 @@ def transform(
         generator = torch.Generator(x.device).manual_seed(seed + number)
         draw = Drawing(generator, x.dtype, number == turn, stretch)
         wide = x if x.dtype == torch.float64 else x.float()
-        return laid_out(kept(x, change(wide, draw).to(x.dtype)), x)
+        return laid_out(kept(x, stored_as(change(wide, draw), x.dtype)).to(x.dtype), x)
 
     return list(map_tensors(changed, arguments))
 

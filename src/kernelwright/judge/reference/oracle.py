@@ -12,6 +12,7 @@ import torch
 
 from kernelwright.core.task import Task, Workload
 from kernelwright.judge.checks import Draw, derive_seed
+from kernelwright.judge.compare.float8 import Float8Widened, computing_with
 from kernelwright.judge.perturb.variation import Variation
 from kernelwright.judge.perturb.weight_sets import USUAL, sets_of_weights
 from kernelwright.judge.profile import TaskProfile
@@ -42,7 +43,7 @@ class Oracle:
     ) -> None:
         self.task, self.device, self.secret = task, device, secret
         self.forward = Forward(task, device, derive_seed(secret, "weights"))
-        with uses_device():
+        with uses_device(), Float8Widened():
             self.forward.to_device()
             try:
                 self._open()
@@ -53,6 +54,7 @@ class Oracle:
                 self.forward = other
                 self.forward.to_device()
                 self._open()
+            self._tensors = leaves([self.first_arguments, self.state(USUAL), self.example])
 
     def _open(self) -> None:
         forward, kept, spent = self.forward, Kept(self.device), Spent()
@@ -88,6 +90,10 @@ class Oracle:
         if forward.modules[USUAL] is module:
             return profile
         return replace(profile, weight_sets=frozenset(forward.modules) - {USUAL})
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """Context in which the judge computes with the task's tensors, whatever their types."""
+        return computing_with(self._tensors)
 
     @property
     def first(self) -> Draw:

@@ -100,7 +100,7 @@ def _first_call(forward: Forward, arguments: list[Any]) -> _First:
     lent = layout.lie_in(results, [*memory, *forward.run_unseeded(arguments)])
     outputs = [t.clone() for t in results] if any(returned) else results
     weights = list(forward.state(USUAL).values())
-    fitness.require_known_types([*leaves([arguments, weights]), *outputs])
+    fitness.require_numbers([*leaves([arguments, weights]), *outputs])
     all_results = [*outputs, *layout.those(held, changed)]
     told = Results(
         example=layout.without_memory(outputs),

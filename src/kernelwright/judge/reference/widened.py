@@ -17,7 +17,8 @@ from kernelwright.loaders.copies import copied
 from kernelwright.loaders.thread_state import made_in_float64
 
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
-WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16), torch.float64)
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
+WIDEST = WIDER | dict.fromkeys((torch.float16, torch.bfloat16, *FLOAT8), torch.float64)
 NARROWING = (torch.Tensor.half, torch.Tensor.bfloat16)
 NO_FLOAT64 = Warned(
     WarningCode.NO_FLOAT64,

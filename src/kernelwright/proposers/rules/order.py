@@ -18,8 +18,8 @@ from kernelwright.compiler.codegen.triton.convolution_schedule import LEAST_CHAN
 from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
 
-OWN, FUSED = "fused, own products", "fused"
-ORDINARY, LAST = "fused, ordinary convolutions", "fused, channels last"
+OWN, FUSED = "fused, own matmul", "fused"
+ORDINARY, LAST = "fused, plain convolutions", "fused, channels last"
 MANY = 6
 """Number of convolutions above which variants with own products come last. Building one takes two
 to four seconds, and networks of many small convolutions are bound by launches, not by products.

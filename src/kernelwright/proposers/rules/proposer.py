@@ -101,22 +101,24 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
         return (
-            Variant("fused, own products", full, products=True, rules=tensor_cores),
+            Variant("fused, own matmul", full, products=True, rules=tensor_cores),
             Variant("fused", full, rules=library),
-            Variant("fused, ordinary convolutions", full, rules=(*library, *ORDINARY)),
+            Variant("fused, plain convolutions", full, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
-            Variant("fused as far as it goes", replace(full, join_rows=1, recompute_cost=40)),
-            Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False), rules=library),
-            Variant("fused, as written", full, rules=()),
+            Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
+            Variant(
+                "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library
+            ),
+            Variant("fused, formula unchanged", full, rules=()),
         )
     return (
         # First, because it gains most if it applies; otherwise it is the same as "fused".
-        Variant("fused, own products", full, products=True),
+        Variant("fused, own matmul", full, products=True),
         Variant("fused", full),
         Variant("fused, channels last", full, rules=(*RULES, *LAYOUTS)),
-        Variant("fused as far as it goes", Fusion(join_rows=1, recompute_cost=40)),
-        Variant("reductions apart", Fusion(join_rows=1 << 62, siblings=False)),
-        Variant("fused, as written", full, rules=()),
+        Variant("fused with recomputation", Fusion(join_rows=1, recompute_cost=40)),
+        Variant("one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False)),
+        Variant("fused, formula unchanged", full, rules=()),
     )
 
 
@@ -283,7 +285,7 @@ class OpenedTask:
             schedule={"variant": variant.name, "kernels": dict(schedule), MARK: EMITTER_VERSION}
             | self._mode(),
             parent=parent,
-            note=variant.name if parent is None else f"{variant.name}, refined",
+            note=variant.name if parent is None else f"{variant.name}, tuned",
         )
 
     def _mode(self) -> dict[str, str]:

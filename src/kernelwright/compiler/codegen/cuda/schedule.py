@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from kernelwright.compiler.codegen.cuda.body import widest
 from kernelwright.compiler.codegen.cuda.groups import GROUP_THREADS, blocks_together
+from kernelwright.compiler.codegen.gpu.nest import Nest, nest
 from kernelwright.compiler.codegen.gpu.schedule import (
     N_PROCESSORS,
     PART_COLUMNS,
     Knobs,
-    Nest,
     more_parts,
-    nest,
     parts_wanted,
     power_of_two,
 )

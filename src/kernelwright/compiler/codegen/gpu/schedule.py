@@ -1,5 +1,4 @@
-"""The scheduling decisions that both GPU emitters share: the shape of tile that suits a loop nest,
-and the joint schedules of a program's steps.
+"""The scheduling decisions that the GPU emitters share: the joint schedules of a program's steps.
 
 A program's schedule maps the name of every own step to that step's knobs.
 """
@@ -7,21 +6,19 @@ A program's schedule maps the name of every own step to that step's knobs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kernelwright.compiler.codegen.base import Emitted, Schedule, text_of
 from kernelwright.compiler.codegen.gpu.axes import size_of
+from kernelwright.compiler.codegen.gpu.nest import Nest, nest
 from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.ir.ir import (
     Attention,
     Call,
     Contraction,
     Kernel,
-    Load,
     Program,
     Recurrence,
-    Scan,
 )
 from kernelwright.compiler.ir.sizes import free_reaches
 from kernelwright.compiler.ir.steps import references
@@ -39,8 +36,6 @@ PART_COLUMNS = 4096
 LEAST_PART = 512
 """Least number of elements in a part that neighbours of a schedule may cut; chosen as two values
 for each of 256 threads."""
-MAX_WINDOW = 512
-"""Number of inner points that one lane loops over alone; more points get a tile."""
 MAX_SCHEDULES = 6
 CONVOLVED_BYTES_S = 4e11
 """Bytes per second that the library's convolutions are assumed to write: a tenth of a copy's
@@ -59,41 +54,6 @@ H200."""
 TIME_STEP_S = 1.5e-6
 """Seconds per time step of a recurrent network, in which a state passes through the L2 cache to
 other processors. A guess, not measured."""
-
-
-@dataclass(frozen=True)
-class Nest:
-    """The sizes that decide a loop nest's schedule."""
-
-    kind: str
-    """'point' (no inner axes), 'window' (few inner points that neighbouring lanes share), 'row'
-    (memory is contiguous along the inner axes), 'column' (memory is contiguous along the outer
-    axes)."""
-    n_rows: int
-    n_columns: int
-    has_scan: bool
-
-
-def nest(kernel: Kernel) -> Nest:
-    """Return the features of a collapsed kernel that schedulers use."""
-    n_rows, n_columns = size_of(kernel.outer), size_of(kernel.inner)
-    has_scan = any(isinstance(op, Scan) for op in kernel.body)
-    if not kernel.inner:
-        return Nest("point", n_rows, 1, False)
-    loads = [op for op in kernel.body if isinstance(op, Load)]
-    outer = {a.name for a in kernel.outer}
-    inner = {a.name for a in kernel.inner}
-    deep = [op for op in loads if op.index.axes & inner]
-    largest = max(deep, key=lambda op: (len(op.index.axes), op.tensor.n_elements), default=None)
-    if largest is None:
-        return Nest("row", n_rows, n_columns, has_scan)
-    nearest_outer = min((abs(c) for a, c in largest.index.terms if a in outer), default=1 << 62)
-    nearest_inner = min(abs(c) for a, c in largest.index.terms if a in inner)
-    is_window = n_columns <= MAX_WINDOW and len(kernel.inner) > 1 and nearest_outer <= 8
-    if (is_window or (nearest_outer == 1 and n_columns <= 64)) and not has_scan:
-        return Nest("window", n_rows, n_columns, has_scan)
-    kind = "column" if nearest_outer < nearest_inner else "row"
-    return Nest(kind, n_rows, n_columns, has_scan)
 
 
 def needs_int64(step: Kernel | Contraction) -> bool:

@@ -7,7 +7,7 @@ workspace, and a second kernel reduces the parts: the same order every time, no 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelwright.compiler.codegen.gpu.axes import (
@@ -16,6 +16,7 @@ from kernelwright.compiler.codegen.gpu.axes import (
     split_axis,
     start_value,
 )
+from kernelwright.compiler.codegen.gpu.nest import nest
 from kernelwright.compiler.codegen.gpu.variance import Spread, spreads
 from kernelwright.compiler.ir.ir import (
     Affine,
@@ -108,7 +109,9 @@ def split(kernel: Kernel, parts: int) -> Stages:
     """Return ``kernel`` with its longest inner axis cut into about ``parts`` parts.
 
     For every pass over the inner axes, one kernel reduces within the parts and one combines the
-    parts' results; at the end, one kernel stores the values that need the inner axes.
+    parts' results; at the end, one kernel stores the values that need both the inner axes and a
+    reduction. Values that need none are stored by the first kernel, which reads what they are
+    computed from.
     """
     cut = _Cut.of(kernel, parts)
     level = levels(kernel)
@@ -116,16 +119,20 @@ def split(kernel: Kernel, parts: int) -> Stages:
     steps: list[Kernel | Contraction] = []
     last = max(level[op.name] for op in reduces)
     at_once = spreads(kernel, level) if cut.exact else []
+    inner_stores = _stores(kernel, "inner")
+    early = cut.early(inner_stores, level)
     for current in range(1, last + 1):
         here = [op for op in reduces if level[op.name] == current]
         if at_once:
-            steps += [cut.partial(here, 1, at_once), cut.final(here, last, at_once, is_last=True)]
+            steps += [
+                cut.partial(here, 1, early, at_once),
+                cut.final(here, last, at_once, is_last=True),
+            ]
             break
-        steps.append(cut.partial(here, current))
+        steps.append(cut.partial(here, current, early if current == 1 else ()))
         steps.append(cut.final(here, current, is_last=current == last))
-    inner_stores = _stores(kernel, "inner")
-    if inner_stores:
-        steps.append(cut.rest(inner_stores))
+    if late := [op for op in inner_stores if op not in early]:
+        steps.append(cut.rest(late))
     workspace = [t for step in steps for t in step.writes if t.name.startswith(f"{kernel.name}_")]
     kept = tuple(t for t in dict.fromkeys(workspace) if t not in kernel.writes)
     return Stages(tuple(steps), kept)
@@ -159,6 +166,13 @@ class _Cut:
         return self.part.size * self.within.size == self.axis.size
 
     @property
+    def outer(self) -> tuple[Axis, ...]:
+        """The outer axes with the part among them: first where rows are neighbours in memory, so
+        that they stay neighbours in a block."""
+        kind, rows = nest(self.kernel).kind, self.kernel.outer
+        return (self.part, *rows) if kind == "column" else (*rows, self.part)
+
+    @property
     def inner(self) -> tuple[Axis, ...]:
         return tuple(self.within if a == self.axis else a for a in self.kernel.inner)
 
@@ -173,7 +187,7 @@ class _Cut:
         return contiguous(f"{self.kernel.name}_{op.name}", shape, _kept(dtype))
 
     def _parts(self, name: str, dtype: str) -> Tensor:
-        shape = (*(axis.size for axis in self.kernel.outer), self.part.size)
+        shape = tuple(axis.size for axis in self.outer)
         return contiguous(f"{self.kernel.name}_{name}_parts", shape, _kept(dtype))
 
     def _load_result(self, op: Reduce | Load) -> Load:
@@ -205,11 +219,25 @@ class _Cut:
                 ops.append(op)
         return ops
 
-    def partial(self, reduces: list[Reduce], level: int, at_once: Sequence[Spread] = ()) -> Kernel:
+    def early(self, stores: Sequence[Store], level: Mapping[str, int]) -> list[Store]:
+        """Return those of ``stores`` that the first kernel can do: no reduction is needed before,
+        and nothing reads what they overwrite."""
+        read = {tensor.name for tensor in self.kernel.reads}
+        can = [op for op in stores if not level[op.value] and op.tensor.name not in read]
+        return can if self.exact else []
+
+    def partial(
+        self,
+        reduces: list[Reduce],
+        level: int,
+        stores: Sequence[Store] = (),
+        at_once: Sequence[Spread] = (),
+    ) -> Kernel:
         """Return the kernel that reduces every part of every row for one pass and for the sums that
-        are done ``at_once``, and stores values that only need earlier passes."""
-        body = [self._split(op) for op in self._before([op.arg for op in reduces], level)]
-        outer = (*self.kernel.outer, self.part)
+        are done ``at_once``, and does ``stores``."""
+        roots = [*(op.arg for op in reduces), *(op.value for op in stores)]
+        body = [self._split(op) for op in (*self._before(roots, level), *stores)]
+        outer = self.outer
         guard, args = self._guard(reduces)
         body.extend(guard)
         for op in reduces:
@@ -265,7 +293,7 @@ class _Cut:
         """Return the kernel that reduces the parts; the last one also stores the values without
         inner axes."""
         outer = self.kernel.outer
-        at_parts = _row_major((*outer, self.part))
+        at_parts = _row_major(self.outer)
         inner_reads = self._read_later(level, is_last=is_last)
         body: list[Op] = []
         for op in reduces:

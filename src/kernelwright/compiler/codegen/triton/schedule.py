@@ -7,13 +7,12 @@ import math
 from collections.abc import Iterator
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
+from kernelwright.compiler.codegen.gpu.nest import Nest, nest
 from kernelwright.compiler.codegen.gpu.schedule import (
     N_PROCESSORS,
     PART_COLUMNS,
     Knobs,
-    Nest,
     more_parts,
-    nest,
     parts_wanted,
     power_of_two,
 )

@@ -1,0 +1,73 @@
+"""What the verdicts of a search come to, as a code and in words: the only place that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kernelwright.archive import ranking
+from kernelwright.archive.ranking import Pair
+from kernelwright.core.standing import SearchOutcome, Standing
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The outcome of a search, and the candidate that it is about."""
+
+    outcome: SearchOutcome
+    pair: Pair | None = None
+    """The winner, or the candidate that is undecided; None for every other outcome."""
+
+    @property
+    def best(self) -> Pair | None:
+        """The winner; None if nothing beats the strongest library setting."""
+        return self.pair if self.outcome is SearchOutcome.WON else None
+
+    @property
+    def words(self) -> str:
+        """A few words for a cell of a table: what kind of win it is, or why there is none."""
+        if self.pair is not None and self.outcome is SearchOutcome.WON:
+            return " ".join(self.pair[1].marks) or "won"
+        return WORDS[self.outcome]
+
+    def sentence(self, strongest: str) -> str:
+        """Say it in full. ``strongest`` names the strongest library setting; '' if none is known.
+
+        It holds no text by a stranger.
+        """
+        library = f"the strongest library setting ({strongest})" if strongest else "the library"
+        if self.pair is None:
+            said = f"nothing beats {library}"
+            return said if self.outcome is SearchOutcome.LIBRARY else WORDS[self.outcome]
+        speedup = self.pair[1].speedup
+        if self.outcome is SearchOutcome.WON:
+            return f"{speedup} times as fast as {library}"
+        return (
+            f"undecided: the most promising candidate is {speedup} times as fast as {library}, an "
+            "interval that is too wide to tell"
+        )
+
+
+WORDS = {
+    SearchOutcome.UNDECIDED: "undecided",
+    SearchOutcome.LIBRARY: "library stays best",
+    SearchOutcome.NOT_TIMED: "nothing was timed",
+    SearchOutcome.NONE_PASSED: "no candidate passed",
+    SearchOutcome.NOTHING_JUDGED: "nothing was judged",
+}
+"""What a table says of a search that nothing won."""
+
+
+def conclusion(history: Iterable[Pair]) -> Conclusion:
+    """What the last verdicts on the candidates come to."""
+    pairs = list(history)
+    if (winner := ranking.best(pairs)) is not None:
+        return Conclusion(SearchOutcome.WON, winner)
+    for pair in ranking.promising(pairs):
+        if pair[1].standing is Standing.UNDECIDED:
+            return Conclusion(SearchOutcome.UNDECIDED, pair)
+    if ranking.ranked(pairs):
+        return Conclusion(SearchOutcome.LIBRARY)
+    if any(verdict.passed for _, verdict in pairs):
+        return Conclusion(SearchOutcome.NOT_TIMED)
+    return Conclusion(SearchOutcome.NONE_PASSED if pairs else SearchOutcome.NOTHING_JUDGED)
