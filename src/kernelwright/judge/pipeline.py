@@ -168,7 +168,7 @@ class Pipeline:
         verdict.warnings += [one for one in said if one not in verdict.warnings]
         is_win, single = timing.speedups[timing.strongest].is_win, timing.single_speedup
         if is_win and single is not None and single < SURELY_SLOWER:
-            told = f"a single call that is waited for is {single:.2f} times as fast as the library's"
+            told = f"a single call that is waited for: {single:.2f} times as fast as the library's"
             verdict.warn(WarningCode.SLOW_TO_START, told)
         if is_first and not is_win:
             return

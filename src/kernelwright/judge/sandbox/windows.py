@@ -120,8 +120,9 @@ class Windows:
 
     def close(self) -> None:
         """Give the judge's side of the memory back."""
-        if self._ring is not None:
-            self._ring.close()
+        ring, self._ring = self._ring, None
+        if ring is not None:
+            ring.close()
 
     def _write(self, packed: Mapping[int, Packed]) -> None:
         self.ring.write(packed)
