@@ -123,7 +123,7 @@ def by_judge(machine: Machine, work: Work, repeats: int) -> dict[str, Any]:
                 singles.append(stopwatch.call(runner, [x]).elapsed_ns / 1e3)
                 stopwatch.rest(runner)
             n = stopwatch.n_calls(runner)
-            times, is_queued = [], runner.windows.may_queue
+            times, is_queued = [], stopwatch.windows_of(runner).may_queue
             for repeat in range(repeats):
                 inputs = {place: stopwatch.inputs_of(repeat * n + place) for place in range(n)}
                 window = stopwatch.window(runner, inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -38,6 +38,8 @@ class Window:
     """As for ``Call``."""
     was_queued: bool = False
     """All calls were queued on the device before their inputs existed: the time is the device's."""
+    written: dict[int, list[bool]] = field(default_factory=dict)
+    """Which of their arguments the calls have written to whose outputs were taken, by place."""
 
     @property
     def call_ns(self) -> float:

@@ -191,8 +191,7 @@ class Child:
                 start_ns += self._take_samples(options.samples)
             if options.at_queued is not None:
                 was_queued = bool(select.select([self.completion], [], [], QUEUEING_S)[0])
-                opened_ns = options.at_queued()
-                start_ns = opened_ns if was_queued else start_ns
+                start_ns = options.at_queued() if was_queued else min(start_ns, options.at_queued())
             body = self._completion(options)
             self._signal(signal.SIGSTOP)
             end_ns = time.perf_counter_ns()

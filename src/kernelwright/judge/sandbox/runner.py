@@ -37,7 +37,6 @@ from kernelwright.judge.sandbox.protocol import Garbled, Go, Late
 from kernelwright.judge.sandbox.ring import changed, copied, written
 from kernelwright.judge.sandbox.stopping import RanOn
 from kernelwright.judge.sandbox.unwritten_pages import owed_ns
-from kernelwright.judge.sandbox.windows import Windows
 
 CPU_SHARE = 0.9
 """The share of its processor time that is held against a candidate's claim: between the judge's
@@ -91,7 +90,8 @@ class Runner:
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
-        self.windows = Windows(self)
+        self.closing = contextlib.ExitStack()
+        """Gives back what others have shared with the child, when it has ended."""
         self._hang_s = HANG_S
         self._ran_on = RanOn()
         self._released_s = 0.0
@@ -340,7 +340,7 @@ class Runner:
         self.child.close()
         if self._region is not None and self._owns_region:
             self._region.close()
-        self.windows.close()
+        self.closing.close()
 
     def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
         """Lay out the shared memory; the bytes that it takes."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from kernelwright.judge.sandbox.calls import Call, Window
-from kernelwright.judge.sandbox.child import CallOptions, SampleTimes
+from kernelwright.judge.sandbox.child import Answer, CallOptions, SampleTimes
 from kernelwright.judge.sandbox.outputs import Claim, claims_at
 from kernelwright.judge.sandbox.protocol import Go
 from kernelwright.judge.sandbox.ring import Form, Packed, Ring, changed, copied, written
-
-if TYPE_CHECKING:
-    from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.sandbox.runner import Runner
 
 LIMIT_S = 30.0
 
@@ -48,6 +46,7 @@ class Windows:
         if self._ring is not None:
             return
         self._ring = ring = Ring(self._runner.backend, form, n_entries)
+        self._runner.closing.callback(ring.close)
         n_bytes, entries = ring.memory.numel(), ring.entries
         reply = self._runner.ask(
             "map_ring", LIMIT_S, fds=ring.fds, n_bytes=n_bytes, entries=entries
@@ -74,9 +73,9 @@ class Windows:
         Units:
             ``elapsed_ns`` in nanoseconds, for all calls together.
         """
-        runner, n_calls = self._runner, len(packed)
-        is_copied, poisoner = bool(taken) and not runner.is_read, None
-        positions = {place: n for n, place in enumerate(packed) if place in taken}
+        runner, poisoner = self._runner, None
+        at = {place: n for n, place in enumerate(packed) if place in taken}
+        is_copied = bool(taken) and not runner.is_read
         if is_copied:
             poisoner = runner.poisoner(self.ring.part(min(taken), len(taken)), holds_device=False)
 
@@ -93,7 +92,7 @@ class Windows:
                 spin=runner.backend.is_spinning,
                 signals_first=not runner.is_read,
                 at_completion=poisoner,
-                then=functools.partial(self._copy, list(positions.values())) if is_copied else None,
+                then=functools.partial(self._copy, list(at.values())) if is_copied else None,
                 samples=samples,
                 go=Go(runner.next_hold(), self.may_queue, tuple(packed)),
                 at_queued=functools.partial(self._open_gate, reveal) if self.may_queue else None,
@@ -104,25 +103,30 @@ class Windows:
             else:
                 reveal()
             answer = runner.run(options)
+        return self._seen(answer, packed, at)
+
+    def _seen(self, answer: Answer, packed: Mapping[int, Packed], at: Mapping[int, int]) -> Window:
+        """The window. ``at``: the numbers of the calls whose outputs are taken, by place."""
+        runner, n_calls = self._runner, len(packed)
         claims = self._claims(answer.reply, n_calls)
         elapsed_ns = runner.elapsed_ns(answer, claims)
         calls = {
-            place: Call(elapsed_ns // n_calls, claims[at], self._outputs(place, number, claims[at]))
-            for number, (place, at) in enumerate(positions.items())
+            place: Call(elapsed_ns // n_calls, claims[n], self._outputs(place, copy, claims[n]))
+            for copy, (place, n) in enumerate(at.items())
         }
-        runner.count_run(answer, was_read=bool(calls) and runner.is_read)
-        after_ns = answer.after_ns if is_copied else ()
-        return Window(elapsed_ns, n_calls, calls, claims, after_ns, answer.was_queued)
+        runner.count_run(answer, was_read=bool(at) and runner.is_read)
+        return Window(
+            elapsed_ns,
+            n_calls,
+            calls,
+            claims,
+            after_ns=() if runner.is_read or not at else answer.after_ns,
+            was_queued=answer.was_queued,
+            written={place: self._written(place, packed[place]) for place in at},
+        )
 
-    def changed_arguments(self, place: int, arguments: list[Any]) -> list[bool]:
-        """Which arguments of a call the child has written to."""
-        return changed(self.ring.entries[place], self.ring.memory, arguments)
-
-    def close(self) -> None:
-        """Give the judge's side of the memory back."""
-        ring, self._ring = self._ring, None
-        if ring is not None:
-            ring.close()
+    def _written(self, place: int, packed: Packed) -> list[bool]:
+        return changed(self.ring.entries[place], self.ring.memory, packed.arguments)
 
     def _write(self, packed: Mapping[int, Packed]) -> None:
         self.ring.write(packed)

@@ -17,6 +17,7 @@ from kernelwright.core.outcome import Warned
 from kernelwright.judge.sandbox.calls import Window
 from kernelwright.judge.sandbox.ring import N_COPIED
 from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.sandbox.windows import Windows
 from kernelwright.judge.timing.background_work import BackgroundWorkDetector
 from kernelwright.judge.timing.series import Series
 from kernelwright.judge.timing.stopping_rule import MIN_ROUNDS, is_enough
@@ -125,7 +126,7 @@ class _Rounds:
                 if self._stopwatch.n_calls(runner) == 1:
                     self._stopwatch.call(runner, self._observer.inputs("warm"))
                     self._stopwatch.rest(runner)
-        if any(runner.windows.are_open for runner in self._contest.runners.values()):
+        if any(self._windows(name).are_open for name in self._contest.runners):
             for number in range(LATENCY_ROUNDS + 1):
                 self._latency_round(self._observer.inputs("waited for", number), number)
 
@@ -136,7 +137,7 @@ class _Rounds:
         untimed = self._watch if self._detector.is_due() else self._observer.untimed_call(self._rng)
         if untimed is not None:
             return self._untimed_round(order, untimed)
-        inputs = self._next_inputs(max(runner.windows.n_calls for runner in runners.values()))
+        inputs = self._next_inputs(max(self._windows(name).n_calls for name in runners))
         taken, windows = self._timed_round(order, inputs)
         self._series.add(windows)
         # The observer may take calls out: float64 and the next round's inputs need their memory.
@@ -167,14 +168,14 @@ class _Rounds:
         the calls are done; in time they are anywhere, and other calls lie between them.
         """
         compared, runners = (CANDIDATE, self._contest.compared), self._contest.runners
-        n_taken = min(N_COPIED, *(runners[name].windows.n_calls for name in compared))
+        n_taken = min(N_COPIED, *(self._windows(name).n_calls for name in compared))
         start = self._rng.randrange(len(inputs) - n_taken + 1)
         places = range(start, start + n_taken)
         taken = {place: inputs[place] for place in places}
         windows = {}
         for name in order:
             runner, take = runners[name], name in compared
-            given = self._order(len(inputs), runner.windows.n_calls, places)
+            given = self._order(len(inputs), self._windows(name).n_calls, places)
             with named(name):
                 windows[name] = self._stopwatch.window(
                     runner, {place: inputs[place] for place in given}, places if take else ()
@@ -222,12 +223,15 @@ class _Rounds:
         """Calls like timed ones, before which the device is watched for background work."""
         candidate, purpose = self._contest.candidate, CallPurpose(detector=self._detector)
         candidate.stand_still()
-        if not candidate.windows.are_open:
+        if not self._windows(CANDIDATE).are_open:
             self._stopwatch.call(candidate, arguments, purpose)
         else:
-            inputs = self._next_inputs(candidate.windows.n_calls)
+            inputs = self._next_inputs(self._windows(CANDIDATE).n_calls)
             self._stopwatch.window(candidate, dict(enumerate(inputs)), (), purpose)
         self._stopwatch.rest(candidate)
+
+    def _windows(self, name: str) -> Windows:
+        return self._stopwatch.windows_of(self._contest.runners[name])
 
     def _next_inputs(self, n: int) -> list[Input]:
         """So many inputs that the candidate has not had."""

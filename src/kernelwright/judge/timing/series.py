@@ -44,7 +44,7 @@ class Series:
     def add(self, windows: Mapping[str, Window]) -> None:
         """Record a round's windows."""
         for name, window in windows.items():
-            self.samples_ns[name].append(round(window.call_ns))
+            self.samples_ns[name].append(max(1, round(window.call_ns)))
             self.n_calls[name] = window.n_calls
             if window.after_ns:
                 self.after_ns[name].append(window.after_ns)

@@ -22,6 +22,7 @@ from kernelwright.judge.sandbox.child import SampleTimes
 from kernelwright.judge.sandbox.processes import faulted_bytes
 from kernelwright.judge.sandbox.ring import Form, Packed
 from kernelwright.judge.sandbox.runner import Runner
+from kernelwright.judge.sandbox.windows import Windows
 from kernelwright.judge.timing.background_work import BackgroundWorkDetector
 from kernelwright.judge.timing.cores import gathered, lead, on_last_core, prioritise
 
@@ -145,6 +146,7 @@ class Stopwatch:
         self.inputs = inputs
         self.ranked_ns: dict[str, float] = {}
         """The median time of each setting, when they were ranked."""
+        self._windows: dict[Runner, Windows] = {}
         self._empty_ns = (0.0, 0.0)
         """The time of a window without calls, and of each empty call in one."""
         self._flush = CacheFlush(backend) if cache == "cold" else None
@@ -217,14 +219,15 @@ class Stopwatch:
         Units:
             Nanoseconds of the judge's clock, for all calls together.
         """
+        windows = self.windows_of(runner)
         packed = {place: one.packed for place, one in inputs.items() if one.packed is not None}
-        if not runner.windows.are_open or len(packed) < len(inputs):
+        if not windows.are_open or len(packed) < len(inputs):
             [(place, one)] = inputs.items()
             call = self.call(runner, one.arguments, replace(purpose, take=bool(taken)))
             calls = {place: call} if taken else {}
             return Window(call.elapsed_ns, 1, calls, [call.claims], call.after_ns)
         with self._place():
-            return runner.windows.run(
+            return windows.run(
                 packed,
                 taken,
                 limit_s=self.limit_s,
@@ -232,33 +235,42 @@ class Stopwatch:
                 samples=purpose.samples,
             )
 
+    def windows_of(self, runner: Runner) -> Windows:
+        """The windows of a runner, until it is closed."""
+        if runner not in self._windows:
+            self._windows[runner] = Windows(runner)
+            runner.closing.callback(self._windows.pop, runner, None)
+        return self._windows[runner]
+
     def n_calls(self, runner: Runner) -> int:
         """The calls in a module's windows: as many as take WINDOW_NS, or QUEUED_NS on a GPU if they
         do not wait for the device. It is found by calls on the first ``most_calls`` inputs, which
         are never timed for a verdict; the module is warm then."""
-        if runner.windows.n_calls:
-            return runner.windows.n_calls
-        runner.windows.n_calls = 1
+        windows = self.windows_of(runner)
+        if windows.n_calls:
+            return windows.n_calls
+        windows.n_calls = 1
         if self.inputs is None or not self.most_calls:
             return 1
         if self.backend.kind == "cpu" and self._is_long(runner):
             return 1
-        runner.windows.open(self.inputs.form, self.most_calls)
-        has_gate, runner.windows.may_queue = runner.windows.may_queue, False
+        windows.open(self.inputs.form, self.most_calls)
+        has_gate, windows.may_queue = windows.may_queue, False
         n = self._grown(runner, 1, self.most_calls)
         if has_gate:
-            runner.windows.may_queue = True
+            windows.may_queue = True
             n = self._grown(runner, n, self.most_calls)
-        runner.windows.n_calls = n
+        windows.n_calls = n
         return n
 
     def _grown(self, runner: Runner, n: int, most: int) -> int:
         """The number of calls in a window that is long enough, from ``n`` on."""
-        target_ns = QUEUED_NS if runner.windows.may_queue else WINDOW_NS[self.backend.kind]
+        windows = self.windows_of(runner)
+        target_ns = QUEUED_NS if windows.may_queue else WINDOW_NS[self.backend.kind]
         for _ in range(MOST_SIZINGS):
             elapsed_ns, is_stuck = self._tried(runner, n, target_ns)
             if is_stuck and n == 1:
-                runner.windows.may_queue = False
+                windows.may_queue = False
                 return self._grown(runner, 1, self.most_calls)
             if is_stuck:
                 n = most = n // 4
@@ -275,7 +287,7 @@ class Stopwatch:
         for _ in range(N_TRIED):
             window = self._first_window(runner, n)
             self.rest(runner)
-            if runner.windows.may_queue and not window.was_queued:
+            if self.windows_of(runner).may_queue and not window.was_queued:
                 return elapsed_ns, True
             elapsed_ns = min(elapsed_ns, window.elapsed_ns)
             if elapsed_ns < target_ns / 2:

@@ -153,7 +153,7 @@ class Verification:
             self.look(arguments, window.last)
             return
         for place, arguments in inputs.items():
-            self._refuse_written(self.runner.windows.changed_arguments(place, arguments), arguments)
+            self._refuse_written(window.written[place], arguments)
         results = self.oracle.profile.results
         refuse_reused(window.claims, self.runner.like, but_for=results.lent)
         for claims in window.claims[:-1]:
