@@ -3,12 +3,13 @@
     python benchmarks/judge_aa.py [--task NAME ...] [--repeats 20] [--judges 1] [--device cpu]
         [--threads N] [--size small] [--elements 256 4096 65536]
 
-``--elements`` takes a chain of six pointwise operators on so many numbers in place of tasks: calls of
-some microseconds. The candidate is the reference's own text, so that its true speedup over eager is 1. Every repeat is
-a whole verdict in a process of its own; ``--judges`` begins anew with other processes for the
-baselines too. Printed are the share of intervals that hold 1.0 with the share's own interval, the
-medians' spread, and the share of pairs of verdicts whose intervals against the strongest setting
-have a point in common, which is what a repeated receipt must show. Nothing else should run.
+``--elements`` takes a chain of five pointwise operators on so many numbers in place of tasks: calls
+of some microseconds. The candidate is the reference's own text, so that its true speedup over eager
+is 1. Every repeat is a whole verdict in a process of its own; ``--judges`` begins anew with other
+processes for the baselines too. Printed are the share of intervals that hold 1.0 with the share's
+own interval, the medians' spread, and the share of pairs of verdicts whose intervals against the
+strongest setting have a point in common, which is what a repeated receipt must show. Nothing else
+should run.
 """
 
 from __future__ import annotations
