@@ -1,4 +1,4 @@
-"""Training steps of twelve operators: kernels beside eager, torch.compile and Liger-Kernel.
+"""Training steps of fourteen operators: kernels beside eager, torch.compile and Liger-Kernel.
 
     python benchmarks/training_steps.py --device cuda [--only swiglu] [--budget 90] [--out DIR]
 
@@ -136,6 +136,24 @@ class CrossEntropy(nn.Module):
         return F.cross_entropy(x, target)
 
 
+class LinearCrossEntropy(nn.Module):
+    """The last layer of a language model and its loss."""
+
+    def __init__(self, width, classes):
+        super().__init__()
+        self.head = nn.Linear(width, classes, bias=False)
+
+    def forward(self, x, target):
+        return F.cross_entropy(self.head(x), target)
+
+
+class Attention(nn.Module):
+    """Causal attention as a layer calls it."""
+
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 class Distillation(nn.Module):
     """The divergence of a student's logits from a teacher's probabilities."""
 
@@ -156,6 +174,9 @@ def liger_form(name: str, module: nn.Module) -> Callable[..., Any] | None:
         "layer_norm": lambda x: liger.liger_layer_norm(x, weights["weight"], weights["bias"], 1e-5),
         "rms_norm": lambda x: liger.liger_rms_norm(x, weights["weight"], EPS, in_place=False),
         "cross_entropy": lambda x, target: liger.liger_cross_entropy(x, target),
+        "linear_cross_entropy": lambda x, target: liger.liger_fused_linear_cross_entropy(
+            x, weights["head.weight"], target
+        ),
         "swiglu": lambda a, b: liger.liger_swiglu(a, b),
         "geglu": lambda a, b: liger.liger_geglu(a, b),
         "rope": lambda q, k: liger.liger_rope(q, k, buffers["cos"][None], buffers["sin"][None]),
@@ -189,6 +210,14 @@ def distributions(n: int) -> list[torch.Tensor]:
     return [torch.randn(n, 32_000, requires_grad=True), torch.rand(n, 32_000).softmax(-1)]
 
 
+def before_classes(n: int) -> list[torch.Tensor]:
+    return [torch.randn(n, 2048), torch.randint(0, 32_000, (n,))]
+
+
+def sequences(n: int) -> list[torch.Tensor]:
+    return [torch.randn(2, 16, n // 4, 128) for _ in range(3)]
+
+
 def heads(n: int) -> list[torch.Tensor]:
     return [torch.randn(2, 32, n // 4, 128), torch.randn(2, 8, n // 4, 128)]
 
@@ -200,6 +229,8 @@ OPERATORS = (
     Operator("rms_norm", lambda _: RMSNorm(4096), rows(4096)),
     Operator("group_norm", lambda _: GroupNormSilu(320), images),
     Operator("cross_entropy", lambda _: CrossEntropy(), classes),
+    Operator("linear_cross_entropy", lambda _: LinearCrossEntropy(2048, 32_000), before_classes),
+    Operator("attention", lambda _: Attention(), sequences),
     Operator("distillation", lambda _: Distillation(), distributions),
     Operator("swiglu", lambda _: Gate("silu"), rows(11_008, 2)),
     Operator("geglu", lambda _: Gate("gelu"), rows(11_008, 2)),
@@ -352,12 +383,23 @@ def measured(
         "dtype": str(dtype).removeprefix("torch."),
         "best": best,
         "judged": str(result.evaluation.speedup) if result.evaluation else "",
-        "reasons": list(result.reasons),
+        "why": why_none(result),
         "ms": {name: statistics.median(found) * 1e3 for name, found in times.items()},
         "ratios": {n: ratio(times["ours"], found) for n, found in times.items() if n != "ours"},
         "mb": {name: clock.added_bytes(steps, run) / 1e6 for name, run in runs.items()},
         "errors": errors,
     }
+
+
+def why_none(result: kw.Result) -> str:
+    """How many candidates were judged, by status, and why there were no others."""
+    statuses = ", ".join(f"{count} {status}" for status, count in result.counts.items())
+    refused = [str(verdict.reasons[0]) for _, verdict in result.evaluated if verdict.reasons]
+    best = max(
+        (verdict.speedup.median for _, verdict in result.evaluated if verdict.speedup), default=0
+    )
+    said = [statuses or "none judged", f"best {best:.2f} × {result.strongest}", *result.reasons]
+    return "; ".join([*said, *refused[:1]])[:600]
 
 
 def shown(row: dict[str, Any]) -> str:
@@ -368,8 +410,9 @@ def shown(row: dict[str, Any]) -> str:
     )
     memory = " ".join(f"{name} {mb:.0f}" for name, mb in row["mb"].items() if mb)
     error = f"{row['errors']['ours']:.1e} (eager {row['errors']['eager']:.1e})"
-    head = f"{row['operator']:14} {row['dtype']:8} {row['best']:20} {row['ms']['ours']:8.3f} ms"
-    return f"{head}  {ratios}  MB: {memory or '—'}  error {error}"
+    head = f"{row['operator']:20} {row['dtype']:8} {row['best']:20} {row['ms']['ours']:8.3f} ms"
+    line = f"{head}  {ratios}  MB: {memory or '—'}  error {error}"
+    return line if row["judged"] else f"{line}\n    {row['why']}"
 
 
 @click.command()
@@ -393,7 +436,7 @@ def main(
             try:
                 row = measured(operator, getattr(torch, dtype), device, budget_s, out)
             except Exception as error:  # one operator must not end the table
-                click.echo(f"{operator.name:14} {dtype:8} {type(error).__name__}: {error}")
+                click.echo(f"{operator.name:20} {dtype:8} {type(error).__name__}: {error}")
                 continue
             with (out / "rows.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")

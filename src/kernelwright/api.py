@@ -18,7 +18,7 @@ from kernelwright.core.task import MODES, Task
 from kernelwright.dialects.recognised import dialect_of
 from kernelwright.loaders import load
 from kernelwright.loaders.training_step import as_judged
-from kernelwright.search import loop
+from kernelwright.search import loop, shapes
 from kernelwright.search.again import judge_again
 from kernelwright.search.result import OnProgress, Result
 from kernelwright.shipping.package import package_at
@@ -56,7 +56,7 @@ def optimize(
         page.require_place(report)
     results: list[Result] = []
     for (one, each), report in zip(searches, reports, strict=True):
-        result = loop.optimize(one, settings=each, on_progress=on_progress)
+        result = shapes.optimize(one, settings=each, on_progress=on_progress)
         if result.evaluated:
             with Archive(result.archive_url) as archive:
                 page.write(archive, report, task=result.task.digest)

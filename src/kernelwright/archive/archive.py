@@ -312,6 +312,15 @@ class Archive:
         query = sa.select(trial).where(wanted & (trial.c.tuner_version == version))
         return [rows.to_trial(row) for row in self._read(query.order_by(trial.c.id))]
 
+    def newest_trials(self, task: str, *, environment: str) -> list[Trial]:
+        """The trials by the newest version of the tuner that is among them, oldest first."""
+        trial = tables.trial
+        wanted = (trial.c.task == task) & (trial.c.environment == environment)
+        query = sa.select(trial.c.tuner_version).where(wanted)
+        versions = [row["tuner_version"] for row in self._read(query.distinct())]
+        newest = max(versions, default=0)
+        return self.trials(task, environment=environment, version=newest)
+
     def past_calls(self, *, without_task: str) -> list[PastCall]:
         """What came of the generators' calls on all tasks but one."""
         call, run, proposal, found = tables.call, tables.run, tables.proposal, tables.evaluation

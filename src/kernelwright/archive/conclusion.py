@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelwright.archive import ranking
@@ -17,6 +17,9 @@ class Conclusion:
     outcome: SearchOutcome
     pair: Pair | None = None
     """The winner, or the candidate that is undecided; None for every other outcome."""
+    mean: float | None = None
+    """The winner's mean speedup over the shapes that the task lists; None for a single shape."""
+    n_shapes: int = 1
 
     @property
     def best(self) -> Pair | None:
@@ -40,6 +43,11 @@ class Conclusion:
             said = f"nothing beats {library}"
             return said if self.outcome is SearchOutcome.LIBRARY else WORDS[self.outcome]
         speedup = self.pair[1].speedup
+        if self.outcome is SearchOutcome.WON and self.mean is not None:
+            return (
+                f"{self.mean:.2f} times as fast as the strongest library setting of each shape "
+                f"(geometric mean of {self.n_shapes} shapes)"
+            )
         if self.outcome is SearchOutcome.WON:
             return f"{speedup} times as fast as {library}"
         return (
@@ -71,3 +79,20 @@ def conclusion(history: Iterable[Pair]) -> Conclusion:
     if any(verdict.passed for _, verdict in pairs):
         return Conclusion(SearchOutcome.NOT_TIMED)
     return Conclusion(SearchOutcome.NONE_PASSED if pairs else SearchOutcome.NOTHING_JUDGED)
+
+
+def conclusion_over_shapes(histories: Sequence[Iterable[Pair]]) -> Conclusion:
+    """What the verdicts on all listed shapes come to, the main shape first: the winner over all of
+    them, else what those on the main shape come to."""
+    pairs = [list(history) for history in histories]
+    found = conclusion(pairs[0])
+    if len(pairs) == 1:
+        return found
+    best = ranking.best_over_shapes(pairs)
+    if not best and found.best is not None:  # it wins on the main shape, and loses on others
+        digest = found.best[0].candidate.digest
+        best = [p for history in pairs for p in ranking.ranked(history) if p[1].candidate == digest]
+    if len(best) < len(pairs):  # not all shapes were searched
+        return found
+    mean = ranking.mean_speedup(verdict for _, verdict in best)
+    return Conclusion(SearchOutcome.WON, best[0], mean, len(pairs))

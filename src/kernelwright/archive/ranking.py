@@ -93,6 +93,28 @@ def best_of_each(history: Iterable[Pair]) -> tuple[Pair, ...]:
     return tuple(order[0] for group in groups.values() if (order := ranked(group)))
 
 
+def mean_speedup(verdicts: Iterable[Evaluation]) -> float | None:
+    """The geometric mean of the median speedups over the strongest baseline, which is another one
+    on each shape; None where a verdict has none."""
+    found = [verdict.speedup for verdict in verdicts]
+    medians = [speedup.median for speedup in found if speedup is not None]
+    return statistics.geometric_mean(medians) if medians and len(medians) == len(found) else None
+
+
+def best_over_shapes(histories: Sequence[Iterable[Pair]]) -> list[Pair]:
+    """The candidate with the highest ``mean_speedup`` of those that were timed on every shape, with
+    its verdict on each; empty where its mean is not above 1, or where it wins on no shape.
+
+    ``histories``: what was judged on each shape.
+    """
+    by_shape = [{p.candidate.digest: (p, found) for p, found in ranked(h)} for h in histories]
+    common = [d for d in by_shape[0] if all(d in pairs for pairs in by_shape)] if by_shape else []
+    rows = [[pairs[digest] for pairs in by_shape] for digest in common]
+    best = max(rows, key=lambda row: mean_speedup(found for _, found in row) or 0.0, default=[])
+    mean = mean_speedup(found for _, found in best) or 0.0
+    return best if mean > 1 and any(wins(found) for _, found in best) else []
+
+
 def exemplars(history: Iterable[Pair], n: int, seed: int) -> list[Exemplar]:
     """At most ``n`` candidates to learn from: the best as the parent, then contrasts to it.
 

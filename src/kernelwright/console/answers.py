@@ -81,7 +81,16 @@ def _result_facts(result: Result) -> dict[str, Any]:
         "archive": without_password(result.archive_url),
         "interrupted": result.interrupted,
         "mode": result.mode or None,
+        "shapes": _shapes_of(result),
+        "geometric_mean": result.mean_speedup,
     }
+
+
+def _shapes_of(result: Result) -> list[dict[str, Any]]:
+    return [
+        facts.shape_facts(at.name, at.evaluation, is_holdout=at.is_holdout)
+        for at in result.by_shape
+    ]
 
 
 def one_result(result: Result, *, is_alone: bool = True) -> Answer:
@@ -97,6 +106,8 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     lines = [_headline(result), f"{where}: {result.source_path}"]
     if result.report_path is not None:
         lines.append(f"report: {result.report_path}")
+    if result.said_of_sizes:
+        lines.append(result.said_of_sizes)
     if result.mode and is_alone and result.other is None:
         missing = "train" if result.mode == "eval" else "eval"
         lines.append(
@@ -106,7 +117,10 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     if result.interrupted:
         lines.append("stopped early; the same command resumes from here")
     code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
-    shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair), "\n".join(lines)]
+    shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair)]
+    if result.by_shape:
+        shown.append(table.shape_table(_shapes_of(result)))
+    shown.append("\n".join(lines))
     if result.other is None:
         return Answer(_result_facts(result), code, shown)
     second = one_result(result.other, is_alone=False)

@@ -103,7 +103,7 @@ class Judge:
                 self._stack.enter_context(slots)
             with_enough_memory(self._open_oracle, backend, self.task)
             room_bytes = KEPT_SHARE * backend.memory_bytes()
-            if self._for_library or is_crowded(self.oracle, backend):
+            if is_crowded(self.oracle, backend):
                 room_bytes = 0
             self.stopwatch = Stopwatch(
                 backend,
@@ -185,8 +185,10 @@ class Judge:
         return self._baselines.nothing_to_win()
 
     def copying(self) -> dict[str, float]:
-        """The bytes that the task moves, and the rate at which the device copies."""
-        return self._baselines.copying()
+        """The bytes that the task moves, the floating-point operations of its reference, and the
+        rate at which the device copies; empty if that rate was not measured."""
+        found = self._baselines.copying()
+        return found | {"flops": self.oracle.profile.work.flops} if found else found
 
     def evaluate(
         self, candidate: Candidate, *, timed: bool = True, max_time_s: float = TIME_BUDGET_S

@@ -14,6 +14,9 @@ import torch
 PARTS = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that contain no functions and that ``copy.deepcopy`` copies correctly."""
 
+UNCOPIED = (torch.jit.ScriptFunction, torch.finfo, torch.iinfo)
+"""Types of attributes that do not change and that ``copy.deepcopy`` cannot copy."""
+
 
 def copied(module: torch.nn.Module) -> torch.nn.Module:
     """Return a deep copy whose lambdas and nested functions refer to the copy's own parts.
@@ -29,7 +32,7 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
         for value in vars(part).values():
             if isinstance(value, torch.Tensor) and not value.is_leaf:  # weight_norm leaves these
                 memo[id(value)] = value.detach().clone()
-            elif isinstance(value, torch.jit.ScriptFunction):  # cannot be copied
+            elif isinstance(value, UNCOPIED):
                 memo[id(value)] = value
     twin = copy.deepcopy(module, memo)
     for part in twin.modules():

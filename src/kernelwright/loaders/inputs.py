@@ -9,12 +9,15 @@ bool[64]                  even odds
 (SPEC, SPEC)  [SPEC]      a tuple, a list
 {cos: SPEC, sin: SPEC}    a dictionary
 name=SPEC                 an argument by name
-float32[1..4096,1024]     any size from 1 to 4096: the largest is timed, others are judged too
+float32[64|512|8,1024]    one of these sizes; kernels are tuned for each, the first is the main one
+float32[1..4096,1024]     any size from 1 to 4096; kernels are tuned for the largest, the smallest
+                          and one between, and others are held out
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +37,7 @@ SYNTAX = (
     "(SPEC, SPEC), or name=SPEC"
 )
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.S)
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_SIZES = re.compile(r"\d+(?:\.\.\d+|(?:\s*\|\s*\d+)+)")
 _WORDS = {"none": "null", "true": "true", "false": "false"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _SPEC = re.compile(
@@ -104,29 +107,53 @@ def by_name(inputs: Any) -> tuple[list[Any], dict[str, Any]]:
     return positional, named
 
 
-def of_sizes(inputs: Sequence[Any]) -> list[list[Any]]:
-    """Return the sets of arguments that inputs stand for: one, or where specs have a range, one of
-    its largest size, and others of its smallest, an odd one between, and the largest but one.
+@dataclass(frozen=True)
+class InputSets:
+    """The sets of arguments that inputs stand for."""
+
+    main: list[Any]
+    listed: Sequence[list[Any]] = ()
+    """Further sets that kernels are tuned for."""
+    held_out: Sequence[list[Any]] = ()
+    """Further sets that nobody tunes for."""
+
+
+def of_sizes(inputs: Sequence[Any]) -> InputSets:
+    """Return the sets of arguments: one, or where specs have several sizes, one for each; where
+    they have a range, for its largest and smallest size and their geometric mean, and held out an
+    odd size between and the largest but one.
 
     Raises:
-        TaskError: a range is empty, or two ranges differ.
+        TaskError: a range is empty, or two specs have other sizes.
     """
-    found = {each for text in inputs if isinstance(text, str) for each in _RANGE.findall(text)}
+    found = {each for text in inputs if isinstance(text, str) for each in _SIZES.findall(text)}
     if not found:
-        return [list(inputs)]
-    seen = ", ".join(f"{low}..{high}" for low, high in sorted(found))
+        return InputSets(list(inputs))
     if len(found) > 1:
-        do = "give all inputs the same range: they have equally many rows in every call"
-        raise TaskError("two ranges of sizes differ", seen=seen, do=do)
-    low, high = map(int, found.pop())
+        raise TaskError(
+            "two inputs have other sizes",
+            seen=", ".join(sorted(found)),
+            do="give all inputs the same sizes: they have equally many rows in every call",
+        )
+    tuned, held_out = _sizes_of(found.pop())
+    main, *listed = [_at(inputs, size) for size in tuned]
+    return InputSets(main, listed, [_at(inputs, size) for size in held_out])
+
+
+def _sizes_of(text: str) -> tuple[list[int], list[int]]:
+    """Return the sizes to tune for, the main one first, and those that are held out."""
+    if "|" in text:
+        return list(dict.fromkeys(map(int, text.split("|")))), []
+    low, high = map(int, text.split(".."))
     if not 1 <= low < high:
-        raise TaskError("a range of sizes is empty", seen=seen, do="write it as 1..4096")
-    sizes = dict.fromkeys([high, low, (low + high) // 2 | 1, high - 1])
-    return [
-        [_RANGE.sub(str(n), value) if isinstance(value, str) else value for value in inputs]
-        for n in sizes
-        if low <= n <= high
-    ]
+        raise TaskError("a range of sizes is empty", seen=text, do="write it as 1..4096")
+    tuned = list(dict.fromkeys([high, round(math.sqrt(low * high)), low]))
+    held_out = dict.fromkeys([(low + high) // 2 | 1, high - 1])
+    return tuned, [size for size in held_out if low < size < high and size not in tuned]
+
+
+def _at(inputs: Sequence[Any], size: int) -> list[Any]:
+    return [_SIZES.sub(str(size), value) if isinstance(value, str) else value for value in inputs]
 
 
 def expression(value: Any) -> str:

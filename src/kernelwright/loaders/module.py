@@ -24,7 +24,7 @@ from kernelwright.loaders.inlined import bundled
 from kernelwright.loaders.inputs import SYNTAX, by_name, expression, of_sizes
 from kernelwright.loaders.kernelbench import read_source
 from kernelwright.loaders.packages import named_by_package
-from kernelwright.loaders.reference import execute, open_reference, task_code
+from kernelwright.loaders.reference import FURTHER, execute, open_reference, task_code
 
 ORIGIN = "module"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -235,10 +235,11 @@ def _finish(task: Task, parts: Sequence[str], pickled: dict[str, Any], inputs: A
         parts.append(synthesis.PICKLED_INPUTS)
         pickled = {**pickled, "inputs": inputs}
     elif inputs is not None:
-        first, *others = [[expression(v) for v in values] for values in of_sizes(inputs)]
-        parts.append(synthesis.get_inputs(first))
-        if others:
-            parts.append(synthesis.get_other_inputs(others))
+        sizes = of_sizes(inputs)
+        parts.append(synthesis.get_inputs([expression(value) for value in sizes.main]))
+        for function, sets in zip(FURTHER, (sizes.listed, sizes.held_out), strict=True):
+            texts = [[expression(value) for value in values] for values in sets]
+            parts.append(synthesis.sets_of_inputs(function, texts))
     payload = None
     if pickled:
         with task_code(task, f"{task.name} cannot be pickled", "give it as file.py:Class"):

@@ -20,6 +20,9 @@ from kernelwright.loaders.plain import flatten, map_plain, nothing_returned, req
 if TYPE_CHECKING:
     import torch
 
+LISTED, HELD_OUT = FURTHER = ("get_other_inputs", "get_holdout_inputs")
+"""The functions of a task that return further sets of arguments. Kernels are tuned for those of the
+first; those of the second show how kernels do on sizes that nobody has tuned for."""
 CHECK_SEED = 0
 DEFAULT_DTYPE = "__default_dtype__"
 """Name in a task's namespace of the default dtype that its text has set in torch."""
@@ -137,22 +140,40 @@ class Reference:
             return self.inputs(CHECK_SEED)
 
     def other_inputs(self, seed: int, device: str = "cpu") -> list[list[Any]]:
-        """Return the further sets of arguments that the task declares legal, if any.
+        """Return the further sets of arguments that the task declares legal, if any: those for
+        which kernels are tuned, and then those that are held out.
 
         Raises:
-            TaskError: ``get_other_inputs`` fails or does not return a list of lists.
+            TaskError: ``get_other_inputs`` or ``get_holdout_inputs`` fails, or does not return a
+                list of lists.
         """
-        if "get_other_inputs" not in self.namespace:
+        sets = [values for each in FURTHER for values in self._sets(each, seed, device)]
+        return [[_on_device(value, device) for value in values] for values in sets]
+
+    def blank_sets(self, function: str) -> list[list[Any]]:
+        """Return the sets of one of the functions ``FURTHER`` as ``blank_inputs`` returns inputs.
+
+        Raises:
+            TaskError: as ``other_inputs``.
+        """
+        try:
+            sets = self._sets(function, CHECK_SEED, "meta")
+        except (TaskError, NotImplementedError):
+            sets = self._sets(function, CHECK_SEED, "cpu")
+        return [[_blank(value) for value in values] for values in sets]
+
+    def _sets(self, function: str, seed: int, device: str) -> list[list[Any]]:
+        if function not in self.namespace:
             return []
-        sets = self._call("get_other_inputs", seed, device)
+        sets = self._call(function, seed, device)
         for values in sets:
             if not isinstance(values, (list, tuple)) or not values:
                 raise TaskError(
-                    "get_other_inputs does not return lists of arguments",
+                    f"{function} does not return lists of arguments",
                     seen=type(values).__name__,
                     do="return a list with one list, such as get_inputs returns, per set",
                 )
-        return [[_on_device(value, device) for value in values] for values in sets]
+        return [[*values] for values in sets]
 
     def _call(self, function: str, seed: int, device: str) -> list[Any]:
         """Call one of the task's functions, on the device if possible, else on the CPU.

@@ -110,10 +110,11 @@ def get_inputs(expressions: Sequence[str]) -> str:
     return f"\n\ndef get_inputs():\n    return [\n{lines}    ]\n"
 
 
-def get_other_inputs(sets: Sequence[Sequence[str]]) -> str:
-    """Return the text of ``get_other_inputs``, with the expressions of every set of arguments."""
+def sets_of_inputs(function: str, sets: Sequence[Sequence[str]]) -> str:
+    """Return the text of a function that returns further sets of arguments, with the expressions of
+    every set; no text where there are no sets."""
     lines = "".join(f"        [{', '.join(texts)}],\n" for texts in sets)
-    return f"\n\ndef get_other_inputs():\n    return [\n{lines}    ]\n"
+    return f"\n\ndef {function}():\n    return [\n{lines}    ]\n" if sets else ""
 
 
 def get_init_inputs(arguments: Sequence[Any]) -> str:

@@ -18,6 +18,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import (
     CHECK_SEED,
+    FURTHER,
     MISFIT,
     Reference,
     open_reference,
@@ -82,6 +83,10 @@ _OTHER_INPUTS = """\
 
 def get_other_inputs():
     return []  # cotangents would have other shapes
+
+
+def get_holdout_inputs():
+    return []
 """
 
 
@@ -110,7 +115,7 @@ def training_step(task: Task) -> Task:
     )
     step = step_text(REFERENCE, task.entry, len(inputs), places)
     parts = [f'STEP_OF = "{task.entry}"', step, _INPUTS.format(cotangents=lines)]
-    if "get_other_inputs" in reference.namespace:
+    if not reference.namespace.keys().isdisjoint(FURTHER):
         parts.append(_OTHER_INPUTS.strip("\n"))
     head = task.source.rstrip()
     if not _imports_torch(head):

@@ -11,6 +11,9 @@ EMITTER_VERSION = 2
 back as best. The first wrote no mark."""
 MARK = "emitters"
 """The name of the version in a proposal's schedule."""
+FREE_SIZES, WHY_FIXED = "free sizes", "why fixed"
+"""The names of two more facts in a schedule: the sizes that a call may choose, and why nobody has
+looked which could be free, where that is so."""
 EMITTING = "rules"
 """The proposer whose candidates the emitters write."""
 

@@ -6,21 +6,37 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from kernelwright.archive import Archive, ranking
-from kernelwright.archive.conclusion import Conclusion, conclusion
+from kernelwright.archive import Archive, Run, ranking
+from kernelwright.archive.conclusion import Conclusion, conclusion_over_shapes
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.call import Call
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
+from kernelwright.core.trial import Trial
+from kernelwright.loaders.shapes import at_shapes_of
 from kernelwright.proposers.emitted import MARK
-from kernelwright.report.facts import ordered
+from kernelwright.report.facts import bytes_text, ordered
+from kernelwright.report.knobs import N_SHOWN, Knob, knobs
+from kernelwright.report.roofline import Roofline, roofline
 from kernelwright.report.spending import Spending, spending
+
+_CHOSEN = re.compile(r"\[(\w+)\]")
+"""The one that is chosen in 'always [madvise] never'."""
+
+
+@dataclass(frozen=True)
+class AtShape:
+    """The verdicts on one of the further shapes that a task lists, on the chapter's device."""
+
+    name: str
+    history: list[Pair]
+    is_holdout: bool
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,12 @@ class Chapter:
     """What models were asked for the task, on whatever device."""
     gpu: str = ""
     """The GPU's name, where there is one."""
+    trials: Sequence[Trial] = ()
+    """What the tuner measured in the environment of the newest verdict."""
+    ended: Mapping[str, Any] = field(default_factory=dict)
+    """What the last search on the device found out before it ended."""
+    shapes: Sequence[AtShape] = ()
+    """The further shapes that the task lists, as far as they were searched."""
 
     @property
     def where(self) -> str:
@@ -52,12 +74,27 @@ class Chapter:
     @cached_property
     def conclusion(self) -> Conclusion:
         """What the verdicts come to."""
-        return conclusion(self.history)
+        listed = [shape.history for shape in self.shapes if not shape.is_holdout]
+        return conclusion_over_shapes([self.history, *listed])
 
     @property
     def best(self) -> Pair | None:
-        """The winner; None if nothing beats the library."""
+        """The winner, of a task that lists shapes over all of them; None if nothing beats the
+        library."""
         return self.conclusion.best
+
+    @property
+    def by_shape(self) -> list[tuple[str, bool, Evaluation]]:
+        """The winner's verdict on each shape, with the shape's name and whether it is held out;
+        empty where there is no winner, or only one shape."""
+        if self.best is None or not self.shapes:
+            return []
+        rows = [("the main shape", False, self.best[1])]
+        for shape in self.shapes:
+            verdicts = {p.candidate.digest: e for p, e in ranking.latest(shape.history)}
+            if seen := verdicts.get(self.best[0].candidate.digest):
+                rows.append((shape.name, shape.is_holdout, seen))
+        return rows
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -89,8 +126,33 @@ class Chapter:
         return self.conclusion.sentence(self.strongest)
 
     @property
+    def source_path(self) -> str:
+        """The file that the last search wrote, if it is of the winner or there is none."""
+        path = str(self.ended.get("source", ""))
+        short = self.best[0].candidate.digest.removeprefix("b2:")[:10] if self.best else ""
+        return path if short in path else ""
+
+    @property
+    def roofline(self) -> Roofline | None:
+        """Where the winner and the library's settings stand; None where nobody looked."""
+        about = self.conclusion.pair
+        times_ns = list(self.baselines_ns)
+        if about is not None and about[1].timing is not None:
+            name = "the kernel" if self.best else "the undecided kernel"
+            times_ns.append((name, about[1].timing.median_ns(CANDIDATE)))
+        return roofline(self.ended, times_ns)
+
+    @property
+    def knobs(self) -> list[Knob]:
+        """The knobs that mattered most among the trials."""
+        return knobs(self.trials)[:N_SHOWN]
+
+    @property
     def gain(self) -> float:
-        """The best's speedup; 1 where the library stays best, because that is handed back."""
+        """The best's speedup, over all shapes of the task; 1 where the library stays best, because
+        that is handed back."""
+        if self.conclusion.mean is not None:
+            return self.conclusion.mean
         if self.best is None or self.best[1].speedup is None:
             return 1.0
         return self.best[1].speedup.median
@@ -130,7 +192,8 @@ def chapters(
 ) -> list[Chapter]:  # fmt: skip
     """Every task (or the one with this digest) on every device that it was judged on, with the
     verdicts of wanted environments."""
-    tasks = archive.tasks() if task is None else [archive.task(task)]
+    known = archive.tasks()
+    tasks = known if task is None else [archive.task(task)]
     found = []
     for each in tasks:
         whole = [p for p in archive.history(each.digest) if is_wanted(p[1].environment)]
@@ -141,10 +204,46 @@ def chapters(
                 p for p in whole if (p[1].environment.device, p[1].environment.gpu) == (device, gpu)
             ]
             history = ranking.newest(here)
-            best = ranking.best(history)
-            lineage = archive.lineage(best[1].candidate) if best else []
             n_older = len(here) - len(history)
-            found.append(Chapter(each, device, history, lineage, n_older, calls, gpu))
+            environment = history[-1][1].environment.digest
+            chapter = Chapter(
+                each,
+                device,
+                history,
+                [],
+                n_older,
+                calls,
+                gpu,
+                trials=archive.newest_trials(each.digest, environment=environment),
+                ended=_ended(archive.runs(each.digest), device, gpu),
+                shapes=_shapes(archive, each, known, (device, gpu)),
+            )
+            best = chapter.best
+            lineage = archive.lineage(best[1].candidate) if best else []
+            found.append(replace(chapter, lineage=lineage))
+    return found
+
+
+def _ended(runs: Sequence[Run], device: str, gpu: str) -> Mapping[str, Any]:
+    """What the last search that ended on a device found out."""
+    found: Mapping[str, Any] = {}
+    for run in runs:
+        ended = run.settings.get("ended", {})
+        its_gpu = ended.get("environment", {}).get("gpu", "")
+        if (ended.get("device"), its_gpu) == (device, gpu):
+            found = ended
+    return found
+
+
+def _shapes(
+    archive: Archive, task: Task, known: Sequence[Task], place: tuple[str, str]
+) -> list[AtShape]:
+    found = []
+    for at, is_holdout in at_shapes_of(task, known):
+        whole = archive.history(at.digest)
+        here = [p for p in whole if (p[1].environment.device, p[1].environment.gpu) == place]
+        name = at.name.removeprefix(f"{task.name}-")
+        found.append(AtShape(name, ranking.newest(here), is_holdout))
     return found
 
 
@@ -160,12 +259,26 @@ def unjudged(archive: Archive, found: Sequence[Chapter]) -> list[tuple[str, str]
 
 
 def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values as text, in order of name."""
+    """Names and values as text, in order of name; what has no value is left out."""
     return [
-        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value))
+        (name.removesuffix("_bytes").replace("_", " "), _value_text(name, value))
         for name, value in sorted(facts.items())
         if value not in ("", None)
     ]
+
+
+def _value_text(name: str, value: Any) -> str:
+    """A fact for a person: '32 MiB', 'yes', '2596, 2596', and 'madvise' for a choice of Linux's."""
+    if name.endswith("_bytes") and isinstance(value, int):
+        return bytes_text(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_value_text("", one) for one in value)
+    if isinstance(value, str):
+        chosen = _CHOSEN.search(value)
+        return chosen[1] if chosen else value
+    return json.dumps(value)
 
 
 def while_timed(conditions: Conditions | None) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -67,18 +68,19 @@ def bars(rows: Sequence[tuple[str, float]], title: str) -> Markup:
         return _svg(figure, title)
 
 
-def progress(speedups: Sequence[float | None], title: str) -> Markup:
-    """Every candidate's speedup in the order of judgement, and the best so far.
+def progress(speedups: Sequence[float | None], title: str, *, along: str, over: str) -> Markup:
+    """Every candidate's speedup ``over`` something, in order, and the best so far.
 
-    None stands for a candidate that has no time: it failed, or was not timed.
+    None stands for a candidate that has no time: it failed, or was not timed. ``along`` names what
+    the axis of the order counts.
     """
     with mpl.rc_context(_STYLE | {"svg.hashsalt": "progress"}):
         figure, axes = _figure(2.4)
         numbers = range(1, len(speedups) + 1)
-        best, so_far = 1.0, []
+        best, so_far = 0.0, []
         for speedup in speedups:
             best = max(best, speedup or 0.0)
-            so_far.append(best)
+            so_far.append(best or math.nan)
         axes.step(numbers, so_far, where="post", color=GOOD, linewidth=1.5)
         timed = [(n, s) for n, s in zip(numbers, speedups, strict=True) if s is not None]
         axes.plot([n for n, _ in timed], [s for _, s in timed], "o", color=PLAIN, markersize=4)
@@ -86,9 +88,10 @@ def progress(speedups: Sequence[float | None], title: str) -> Markup:
         floor = min([1.0, *(s for _, s in timed)]) * 0.85
         axes.plot(failed, [floor] * len(failed), "x", color=BAD, markersize=4)
         axes.axhline(1, color=FAINT, linewidth=1)
-        axes.set_xlabel("verdicts in order (× failed or not timed)")
-        axes.set_ylabel("speedup")
+        axes.set_xlabel(f"{along}, in order" + (" (crosses: not timed)" if failed else ""))
+        axes.set_ylabel(f"speedup over {over}")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
         axes.yaxis.set_major_formatter(FuncFormatter(_times))
         axes.grid(axis="y")
         return _svg(figure, title)
@@ -161,7 +164,7 @@ def _rows(labels: Sequence[str]) -> tuple[Figure, Axes]:
 def _speedup_axis(axes: Axes) -> None:
     axes.axvline(1, color=FAINT, linewidth=1)
     axes.set_xlabel("speedup over the strongest library setting")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(_times))
     axes.grid(axis="x")
     axes.set_axisbelow(True)

@@ -6,12 +6,13 @@ from kernelwright.archive import Archive, ranking
 from kernelwright.archive.ranking import Pair
 from kernelwright.core.errors import UsageError
 from kernelwright.core.task import Task
+from kernelwright.loaders.shapes import main_task_of
 from kernelwright.report.chapter import chapters
 
 
 def chosen_task(archive: Archive, name: str | None) -> Task:
     """The last task with this name, otherwise the one with this digest; without a name the task
-    that was run last.
+    that was run last. A search over several shapes was one of the task that lists them.
 
     Raises:
         UsageError: there is none.
@@ -22,7 +23,7 @@ def chosen_task(archive: Archive, name: str | None) -> Task:
     runs = archive.runs()
     if not runs:
         raise UsageError("the archive is empty", seen="no runs", do="run kernelwright optimize")
-    return archive.task(runs[-1].task)
+    return main_task_of(archive.task(runs[-1].task), archive.tasks())
 
 
 def best_of(archive: Archive, task: Task) -> Pair | None:

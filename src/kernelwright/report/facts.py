@@ -74,6 +74,19 @@ def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     return {name: plain(ratio) for name, ratio in timing.speedups.items()} if timing else {}
 
 
+def shape_facts(name: str, evaluation: Evaluation, *, is_holdout: bool) -> dict[str, Any]:
+    """The JSON form of a winner's verdict on one of the shapes that its task lists."""
+    timing = evaluation.timing
+    return {
+        "name": name,
+        "holdout": is_holdout,
+        "status": evaluation.status.value,
+        "wins": ranking.wins(evaluation),
+        "strongest": timing.strongest if timing else None,
+        "speedup": speedup_facts(evaluation),
+    }
+
+
 def conclusion_facts(found: Conclusion) -> dict[str, Any]:
     """The JSON form of what a search came to."""
     about = _candidate_facts(*found.pair) if found.pair else None
@@ -196,6 +209,14 @@ def duration_text(ns: float) -> str:
         if ns >= size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns:.3g} ns"
+
+
+def bytes_text(n_bytes: float) -> str:
+    """'32 MiB', for sizes of memory."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes:.0f} bytes"
 
 
 def printable(text: str, limit: int | None = None) -> str:

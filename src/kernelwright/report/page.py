@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -19,6 +22,7 @@ from pygments.lexers import PythonLexer
 from kernelwright.archive import Archive, ranking
 from kernelwright.core.errors import ArchiveError
 from kernelwright.core.places import require_file, written_whole
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.report import charts, facts
 from kernelwright.report.chapter import Chapter, chapters, schedule_text, unjudged
 from kernelwright.report.exams import PolicySummary, answered, examined
@@ -32,6 +36,25 @@ NAME = "report.html"
 MARK = '<meta name="generator" content="kernelwright">'
 """Stands in every page's head: a file without it is not written over."""
 N_CHARTED = 20  # rows of a chart that a screen shows whole
+FEW_VERDICTS = 6
+"""Verdicts that need no chart over time beside that of the trials."""
+SCRIPT = """
+for (const button of document.querySelectorAll("button[data-copies]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const text = document.getElementById(button.dataset.copies);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch {
+      getSelection().selectAllChildren(text);
+      document.execCommand("copy");
+    }
+    button.textContent = "copied";
+  });
+}
+"""
+"""The page's only script: buttons that copy the text of another element. The page's policy allows
+it by its digest, and no other."""
 LIGHT, DARK = "default", "github-dark"
 
 
@@ -105,6 +128,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
     """The page's text. The same chapters give the same text."""
     scores, policies = beside.scores, beside.policies
     n_tasks = len(found) + len(beside.unjudged)
+    has_won = any(score.gain > 1 for score in scores)
     environment = Environment(
         loader=PackageLoader("kernelwright.report", "templates"),
         autoescape=True,
@@ -120,20 +144,24 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         "short": facts.short,
         "schedule": schedule_text,
         "python": _highlighted,
+        "bytes": facts.bytes_text,
+        "guarantees": facts.guarantees_text,
     }
     return environment.get_template("page.html.j2").render(
         chapters=found,
         overview=_overview(found, beside.unjudged) if n_tasks > 1 else None,
         levels=summaries(scores),
-        ablation=ablation(found, n_tasks=len(scores)) if scores and not policies else None,
+        ablation=ablation(found, n_tasks=len(scores)) if has_won and not policies else None,
         policies=policies,
         stages=beside.stages,
         unfinished=beside.unfinished,
-        fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if scores else None,
+        fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if has_won else None,
         mark=Markup(MARK),
         style=Markup(_style()),
+        script=Markup(SCRIPT),
+        script_digest=Markup(_digest(SCRIPT)),
         candidate_chart=_candidate_chart,
-        progress_chart=_progress_chart,
+        search_charts=_search_charts,
         beside_best=facts.beside_best,
         first_looks=facts.first_looks,
         wins=ranking.wins,
@@ -142,19 +170,29 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
 
 def _overview(found: list[Chapter], unjudged: Sequence[tuple[str, str]]) -> dict[str, Any]:
     gains = [*(chapter.gain for chapter in found), *(1.0 for _ in unjudged)]
-    rows = sorted(
-        ((chapter.task.name[:32], chapter.gain) for chapter in found), key=lambda r: -r[1]
-    )
+    won = ((chapter.task.name[:32], chapter.gain) for chapter in found if chapter.best)
+    rows = sorted(won, key=lambda row: -row[1])
     return {
         "geometric_mean": geometric_mean(gains),
         "median": median(gains),
         "n_tasks": len(gains),
         "unjudged": unjudged,
         "n_won": sum(chapter.best is not None for chapter in found),
+        "n_undecided": sum(c.conclusion.outcome is SearchOutcome.UNDECIDED for c in found),
+        "tf32": _without_tf32(found, gains),
         "spending": _spending(found),
         "counts": sum((Counter(chapter.counts) for chapter in found), Counter()),
-        "chart": charts.bars(rows, "speedup of the best candidate of every task"),
+        "chart": charts.bars(rows, "speedup of the best candidate of every task") if rows else None,
     }
+
+
+def _without_tf32(found: list[Chapter], gains: list[float]) -> dict[str, Any] | None:
+    """The number of wins with TF32's errors and the mean with these set to 1; None for none."""
+    marked = [chapter.gain for chapter in found if chapter.best and chapter.best[1].is_tf32]
+    if not marked:
+        return None
+    others = geometric_mean(gains) ** len(gains) / prod(marked)
+    return {"n": len(marked), "mean": others ** (1 / len(gains))}
 
 
 def _spending(found: list[Chapter]) -> list[Spending]:
@@ -186,9 +224,16 @@ def _candidate_chart(chapter: Chapter) -> Markup | None:
     return charts.intervals(rows[:N_CHARTED], title) if rows else None
 
 
-def _progress_chart(chapter: Chapter) -> Markup:
-    speedups = [found.speedup.median if found.speedup else None for _, found in chapter.history]
-    return charts.progress(speedups, "speedups in the order of judgement, and the best so far")
+def _search_charts(chapter: Chapter) -> Iterator[tuple[Markup, str]]:
+    """Charts of the search over time, each with its caption."""
+    if chapter.trials:
+        tried = [trial.speedup for trial in chapter.trials]
+        title = f"The {len(tried)} candidates that the tuner tried, and the best so far"
+        yield charts.progress(tried, title, along="trials", over="eager"), title
+    if not chapter.trials or len(chapter.history) > FEW_VERDICTS:
+        judged = [found.speedup.median if found.speedup else None for _, found in chapter.history]
+        title = f"The {len(judged)} verdicts, and the best so far"
+        yield charts.progress(judged, title, along="verdicts", over="the library"), title
 
 
 def _visible(value: Any) -> Any:
@@ -199,6 +244,12 @@ def _visible(value: Any) -> Any:
 def _highlighted(source: str) -> Markup:
     shown = highlight(source, PythonLexer(), HtmlFormatter(cssclass="code"))
     return Markup(facts.printable(shown))
+
+
+def _digest(script: str) -> str:
+    """The form in which a page's policy names a script that it allows."""
+    found = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(found).decode()}"
 
 
 def _style() -> str:

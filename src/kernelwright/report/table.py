@@ -78,6 +78,26 @@ def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
     return Fitting(fill)
 
 
+def shape_table(shapes: Sequence[dict[str, Any]]) -> Fitting:
+    """The speedups of a winner by shape. ``shapes`` are in their JSON form."""
+
+    def fill(is_wide: bool) -> Table:
+        table = plain_table("shape", "× eager", "× compile", "× strongest", "strongest, tuned?")
+        for shape in shapes:
+            ratios = {name: Ratio(**ratio) for name, ratio in shape["speedup"].items()}
+            wanted = ("eager", "compile", shape["strongest"])
+            said = "held out: nobody tuned for it" if shape["holdout"] else "tuned"
+            table.add_row(
+                Text(one_line(shape["name"], NARROW_NAME), overflow="fold"),
+                *(_ratio(is_wide, ratios.get(baseline)) for baseline in wanted),
+                f"{shape['strongest'] or shape['status']}, {said}",
+                style="bold" if shape["wins"] else "",
+            )
+        return table
+
+    return Fitting(fill)
+
+
 def suite_table(tasks: Sequence[dict[str, Any]]) -> Fitting:
     """The tasks of a suite: what won or is undecided, and by how much.
 

@@ -155,7 +155,20 @@ class ByShape:
             return self._why_none(device, forms, tables)
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
-        return self._described.why_changed(self.module) or self._following(kernel)
+        return self._why_changed() or self._following(kernel)
+
+    def _why_changed(self) -> str:
+        """What of the module is not as it was when this forward was made, in words."""
+        if torch.compiler.is_dynamo_compiling():
+            return self._described.why_changed_at_trace(self.module) or self._difference()
+        changed: str = self._described.why_changed(self.module)
+        return changed
+
+    def _difference(self) -> str:
+        difference: str = self._described.difference(self.module)
+        return difference
+
+    _difference._dynamo_marked_constant = True  # type: ignore[attr-defined]  # for torch.compile
 
     def _general(
         self, device: str, forms: tuple[Form, ...], inputs: tuple[Any, ...]
@@ -166,7 +179,7 @@ class ByShape:
             if kind == device and mode in modes and _differ_in_rows(forms, judged):
                 asked = getattr(kernel, "why_not", None)
                 with torch.no_grad():
-                    if asked and not asked(*inputs):
+                    if asked is not None and not asked(*inputs):
                         return kernel
         return None
 

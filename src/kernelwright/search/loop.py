@@ -70,10 +70,12 @@ def optimize(
     on_progress: OnProgress = lambda progress: None,
     fork_server: SharedForkServer | None = None,
     stops_early: bool = False,
+    also: Sequence[Proposal] = (),
 ) -> Result:
     """Search for a kernel that beats the strongest library setting, within the budget.
 
-    With ``stops_early`` nothing is proposed if the strongest setting is as fast as a copy.
+    With ``stops_early`` nothing is proposed if the strongest setting is as fast as a copy. The
+    candidates of ``also`` are judged after the search, unless they have a verdict.
 
     Every proposal and verdict goes to the archive at once. A search that was stopped resumes where
     it was: candidates with a verdict for this task, machine and judge are not judged again.
@@ -94,7 +96,7 @@ def optimize(
     with contextlib.ExitStack() as stack:
         archive = stack.enter_context(Archive(settings.archive))
         tuner = None
-        if settings.timed and any(map(_is_built_in_rules, settings.proposers)):
+        if settings.timed and any(map(is_built_in_rules, settings.proposers)):
             tuner = stack.enter_context(process_for(judge, dialects))
         stack.enter_context(judge)
         search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
@@ -103,6 +105,7 @@ def optimize(
             if not search.ended:
                 search.run()
             search.confirm()
+            search.judge_too(also)
             return search.finish(interrupted=False)
         except KeyboardInterrupt:
             return search.finish(interrupted=True)
@@ -199,7 +202,7 @@ class _Search:
 
         Nobody else's candidates are run in a process that many share.
         """
-        if self.tuner is None or not self.is_timed or not _is_built_in_rules(name):
+        if self.tuner is None or not self.is_timed or not is_built_in_rules(name):
             return cast("Proposer | WaitingProposer", plugins.find("kernelwright.proposers", name))
         known = self.archive.trials(
             self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
@@ -394,6 +397,15 @@ class _Search:
         has_won = ranking.best(self.history) is not None
         return 1 if has_won and time.monotonic() > self.deadline else N_CONFIRMED
 
+    def judge_too(self, proposals: Sequence[Proposal]) -> None:
+        """Judge candidates of other searches, timed as long as a confirming verdict."""
+        known = {proposal.candidate.digest for proposal, _ in self.history}
+        for proposal in proposals:
+            if proposal.candidate.digest not in known:
+                self.tell(f"measuring too {proposal.candidate.dialect}: {proposal.summary}")
+                found = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
+                self.record(replace(proposal, parent=None), self.brief(self.deadline), found)
+
     def is_final(self, proposal: Proposal, evaluation: Evaluation) -> bool:
         return proposal.candidate.digest in self.chosen_in_batch and ranking.wins(evaluation)
 
@@ -450,13 +462,44 @@ class _Search:
         )
 
 
+def judge_all(
+    task: Task,
+    proposals: Sequence[Proposal],
+    *,
+    settings: Settings,
+    fork_server: SharedForkServer | None = None,
+) -> History:
+    """Judge candidates of other searches on a task, timed as long as a confirming verdict, in a run
+    of their own; return them with their verdicts.
+
+    Raises:
+        As ``optimize``.
+    """
+    device = resolve(Device.parse(settings.device))
+    max_time_s = min(CONFIRM_TIME_S, CONFIRM_SHARE * settings.budget_s)
+    found: History = []
+    with (
+        Archive(settings.archive) as archive,
+        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
+    ):
+        archive.add_task(task, [judge.workload])
+        run = archive.start_run(task, settings)
+        for proposal in proposals:
+            verdict = judge.evaluate(proposal.candidate, max_time_s=max_time_s)
+            archive.add_proposal(run, replace(proposal, parent=None))
+            archive.add_evaluation(run, verdict)
+            found.append((proposal, verdict))
+        archive.finish_run(run, found_on(judge))
+    return found
+
+
 def found_on(judge: Judge) -> dict[str, Any]:
     """Return the device, the environment and the judge version that a finished run is kept with."""
     there = judge.environment
     return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
 
 
-def _is_built_in_rules(name: str) -> bool:
+def is_built_in_rules(name: str) -> bool:
     """Whether the proposer of this name is our own, and not a plugin's."""
     return type(plugins.find("kernelwright.proposers", name)) is RulesProposer
 

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kernelwright.archive import ranking
 from kernelwright.archive.conclusion import Conclusion, conclusion
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.places import require_folder, written_whole
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.core.task import Task
+from kernelwright.proposers.emitted import FREE_SIZES, WHY_FIXED
 
 History = list[tuple[Proposal, Evaluation]]
 
@@ -42,6 +45,17 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class AtShape:
+    """The verdict on a search's winner on one of the shapes that the task lists."""
+
+    name: str
+    """Such as '64x1024'."""
+    evaluation: Evaluation
+    is_holdout: bool
+    """Whether nobody has tuned for this shape."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,17 @@ class Result:
     other: Result | None = None
     """The result of the same module in training mode, where both modes were searched."""
 
+    by_shape: tuple[AtShape, ...] = ()
+    """The winner on every shape that the task lists, the main one first and those held out last;
+    empty for a task of one shape."""
+
+    @property
+    def mean_speedup(self) -> float | None:
+        """The geometric mean of the speedups over the strongest library setting on each listed
+        shape, without those held out; None for a task of one shape."""
+        listed = [at.evaluation for at in self.by_shape if not at.is_holdout]
+        return ranking.mean_speedup(listed) if listed else None
+
     def __repr__(self) -> str:
         """Summarise the result in one line."""
         if self.error is not None:
@@ -100,8 +125,24 @@ class Result:
         return str(self.best.schedule.get("mode", "")) if self.best else ""
 
     @property
+    def said_of_sizes(self) -> str:
+        """What sizes of inputs the kernels of ``best`` take, in a sentence; empty where nothing is
+        known of it."""
+        schedule = self.best.schedule if self.best else {}
+        if FREE_SIZES not in schedule:
+            return ""
+        if free := schedule[FREE_SIZES]:
+            return f"its kernels take any {' and '.join(free)}"
+        why = schedule.get(WHY_FIXED)
+        return f"its kernels are for these sizes alone{f': {why}' if why else ''}"
+
+    @property
     def conclusion(self) -> Conclusion:
         """What the verdicts come to."""
+        if self.best and self.evaluation and self.by_shape:
+            n_listed = sum(not at.is_holdout for at in self.by_shape)
+            pair = self.best, self.evaluation
+            return Conclusion(SearchOutcome.WON, pair, self.mean_speedup, n_listed)
         return conclusion(self.evaluated)
 
     @property

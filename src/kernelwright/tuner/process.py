@@ -89,7 +89,11 @@ class TunerProcess:
         self._stack.close()
 
     def give(self, question: Question) -> None:
-        """Say what the candidates are tried on."""
+        """Say what the candidates are tried on.
+
+        Raises:
+            DeviceError: it does not fit into memory.
+        """
         self._question_fd = put_in_memory(question)
         self._stack.callback(os.close, self._question_fd)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.task import Task
 from kernelwright.judge.compare.expected import Expected
 from kernelwright.judge.perturb.weight_sets import USUAL
@@ -77,10 +78,22 @@ def question_of(judge: Judge) -> Question | None:
 
 
 def put_in_memory(question: Question) -> int:
-    """Return a file descriptor of memory that holds the question; the caller closes it."""
+    """Return a file descriptor of memory that holds the question; the caller closes it.
+
+    Raises:
+        DeviceError: this machine gives no memory for it.
+    """
     fd = os.memfd_create("question")
-    with os.fdopen(os.dup(fd), "wb") as file:
-        torch.save(question, file)
+    try:
+        with os.fdopen(os.dup(fd), "wb") as file:
+            torch.save(question, file)
+    except (OSError, RuntimeError) as error:  # torch says that a write was short
+        os.close(fd)
+        raise DeviceError(
+            "the inputs and results of a large task do not fit into shared memory",
+            seen=f"{type(error).__name__}: {error}"[:200],
+            do="free memory, or give the task smaller inputs; it is judged without trials",
+        ) from error
     return fd
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,12 @@ from torch.utils._pytree import tree_leaves
 
 import kernelwright as kw
 from kernelwright.compiler.capture.free import leading_dimensions, resized
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 from kernelwright.loaders import open_reference
+from kernelwright.proposers.emitted import FREE_SIZES, WHY_FIXED
+from kernelwright.proposers.rules import RulesProposer
 from kernelwright.search.result import Result, write_source
 from kernelwright.suites.composed import FAMILIES, compose
 
@@ -101,6 +106,19 @@ def test_batch_and_tokens_are_free_and_the_file_says_so() -> None:
     assert "y is not of the shape" in fast.why_not(x, y[:, :3].contiguous())
     assert fast.why_not(x[:0], y[:0]) == "n_batch is too small"
     assert "x is not of the shape" in fast.why_not(x[0], y[0])
+
+
+def test_a_budget_of_a_second_leaves_sizes_free_and_a_large_network_is_said_to_be_fixed() -> None:
+    task = task_of(shape="6, 16")
+    short = Brief(task, Device.parse("cpu"), ("cpp",), budget_s=1.0, threads=1)
+    proposal = next(RulesProposer().propose(short))
+    assert proposal.schedule[FREE_SIZES] == ["n_batch"] and WHY_FIXED not in proposal.schedule
+    large = task_of(shape="6, 16", more="".join(f" + {n} * x.sum()" for n in range(40)))
+    proposal = next(RulesProposer().propose(replace(short, task=large)))
+    assert proposal.schedule[FREE_SIZES] == []
+    assert "longer than the budget" in proposal.schedule[WHY_FIXED]
+    head = " ".join(proposal.candidate.source[:800].split())
+    assert f"All sizes are fixed: {proposal.schedule[WHY_FIXED]}." in head
 
 
 @torch.no_grad()

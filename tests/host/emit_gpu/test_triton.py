@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", ["values", "norms", "scores", "compile", "weights"])
+@pytest.mark.parametrize("check", ["values", "norms", "scores", "compile", "weights", "traces"])
 def test_every_program(check):
-    """Its values, norms of equal values, attention without scores, that it compiles, and that a
-    weight is split once for each of its versions."""
+    """Its values, norms of equal values, attention without scores, that it compiles, that a weight
+    is split once for each of its versions, and that traces hold what is laid out for kernels."""
     command = [sys.executable, "-W", "ignore", "-m", CHILD, check]
     environment = {**os.environ, "TRITON_INTERPRET": "0" if check == "compile" else "1"}
     done = subprocess.run(

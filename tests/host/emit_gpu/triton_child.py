@@ -3,6 +3,7 @@
 ``values``: every case of the emitters' suite in Triton's interpreter (with TRITON_INTERPRET=1).
 ``norms``: norms of rows of equal values. ``compile``: a few cases for
 an NVIDIA and an AMD GPU, without either. ``weights``: how often a weight is split in parts.
+``traces``: files that lay operands out before a launch, where torch traces them.
 Prints one JSON object: by case what is wrong with it.
 """
 
@@ -22,7 +23,9 @@ from tests.emitters import (
     source,
     with_small_blocks,
 )
+from tests.host.compiler.test_traced import Calls
 from tests.nests import CASES
+from torch.fx.experimental.proxy_tensor import make_fx
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -215,14 +218,33 @@ class Layer(torch.nn.Module):
         return self.up(x) * torch.sigmoid(self.gate(x))
 
 
+class Convolution(torch.nn.Module):
+    """A convolution whose outputs lie side by side, and a step after it."""
+
+    def __init__(self):
+        super().__init__()
+        self.over = torch.nn.Conv2d(16, 16, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(self.over(x))
+
+
+def proposed(layer: torch.nn.Module, x: torch.Tensor, wanted: dict[str, object]) -> str:
+    """The file for a layer under the first schedule, with these knobs for every product."""
+    brief = Brief(load(layer, inputs=[x]), Device.parse("cpu"), ("triton",))
+    opened = OpenedTask(brief)
+    for variant in variants("cpu"):
+        program = opened.program(variant, EMITTER)
+        if any(isinstance(step, Contraction) for step in program.own()):
+            break
+    first = next(EMITTER.schedules(program, Target("cpu")))
+    schedule = {k: {**own, **wanted} if "precision" in own else own for k, own in first.items()}
+    return opened.proposal(variant, EMITTER, schedule).candidate.source
+
+
 def split_too_often(form: str) -> str:
     """What is wrong with a layer whose weights change between calls."""
-    brief = Brief(load(Layer(), inputs=[torch.randn(20, 40)]), Device.parse("cpu"), ("triton",))
-    opened, variant = OpenedTask(brief), variants("cpu")[0]
-    first = next(EMITTER.schedules(opened.program(variant, EMITTER), Target("cpu")))
-    wanted = {"precision": form, "split": "before"}
-    schedule = {k: {**own, **wanted} if "precision" in own else own for k, own in first.items()}
-    text = opened.proposal(variant, EMITTER, schedule).candidate.source
+    text = proposed(Layer(), torch.randn(20, 40), {"precision": form, "split": "before"})
     model, reference, launches = build(text, "ModelNew")(), Layer(), []
     splits = model.forward.__func__.__globals__
     kernel = {"bf16x3_6": "split_rows_in_three", "fp16x2_3": "split_whole_rows_in_two"}[form]
@@ -243,6 +265,47 @@ def split_too_often(form: str) -> str:
     return "" if counts == [3, 1, 3] else f"{counts}\n{text}"
 
 
+CONVOLVED = {"block_m": 32, "block_n": 16, "block_k": 16, "warps": 4, "stages": 3}
+PREPARED: dict[str, tuple[type[torch.nn.Module], tuple[int, ...], dict[str, object]]] = {
+    "three parts": (Layer, (20, 40), {"precision": "bf16x3_6", "split": "before"}),
+    "two parts": (Layer, (20, 40), {"precision": "fp16x2_3", "split": "before"}),
+    "channels last": (Convolution, (2, 16, 8, 8),
+                      {**CONVOLVED, "precision": "parts", "layout": "last"}),
+    "as is": (Convolution, (2, 16, 8, 8), {**CONVOLVED, "precision": "tf32", "layout": "as is"}),
+    "shifted": (Convolution, (2, 16, 8, 8), SHIFTED),
+}  # fmt: skip
+"""Ways to lay operands out before a launch: a layer, the shape of its input, the knobs."""
+
+
+def left_out_of_a_trace(way: str) -> str:
+    """What is wrong with traces of a file that lays operands out before it launches kernels."""
+    layer, shape, wanted = PREPARED[way]
+    text = proposed(layer(), torch.randn(shape), wanted)
+    reference = layer()
+    model = build(text, "ModelNew")()
+    model.load_state_dict(reference.state_dict())
+    with torch.no_grad():
+        x, other = torch.randn(shape), torch.randn(shape)
+        if reason := model.why_not(x):
+            return reason
+        model(x)  # what is kept from this call is no part of a trace
+        for trace in (make_fx(model)(x), torch.export.export(model, (x,)).module()):
+            torch.testing.assert_close(trace(other), reference(other))
+            calls = Calls(trace)
+            calls.run(other)
+            if len(calls.seen) < 2:
+                return f"only {calls.seen} are in a trace"
+            for target, args in calls.seen:
+                torch.library.opcheck(target, args, test_utils=("test_schema", "test_faketensor"))
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(x), reference(x))
+        for changed in (model, reference):
+            for weight in changed.parameters():
+                weight.mul_(1.5)
+        torch.testing.assert_close(compiled(other), reference(other))
+    return ""
+
+
 if __name__ == "__main__":
     check, names = {
         "values": (wrong_values, CASES),
@@ -250,6 +313,7 @@ if __name__ == "__main__":
         "norms": (left_of_equal_values, ["0.1", "-3e7"]),
         "scores": (wrong_without_scores, ["attention"]),
         "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
+        "traces": (left_out_of_a_trace, PREPARED),
     }[sys.argv[1]]
     found = {}
     for case in sys.argv[2:] or names:

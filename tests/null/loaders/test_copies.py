@@ -143,3 +143,9 @@ def test_a_hook_that_is_removed_from_the_copy_is_gone():
     twin.handle.remove()
     assert not torch.equal(twin(x), torch.zeros(1, 2))
     assert torch.equal(module(x), torch.zeros(1, 2))
+
+
+def test_a_module_that_holds_the_limits_of_its_type_is_copied():
+    module = nn.Linear(2, 2)
+    module.limits = torch.finfo(torch.float8_e4m3fn)
+    assert copied(module).limits.max == 448.0

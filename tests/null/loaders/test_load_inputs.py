@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from kernelwright.core.errors import TaskError
 from kernelwright.loaders import load, open_reference
 from kernelwright.loaders.inputs import DTYPES, FLOATS, INTEGERS, expression, of_sizes
+from kernelwright.loaders.shapes import at_shapes_of, listed_shapes, main_task_of
 
 SHAPES = st.lists(st.integers(1, 5), max_size=3)
 
@@ -122,15 +123,39 @@ def test_specs_and_examples_nest():
     assert rows.shape == (2,) and named["x"][0].shape == (3,) and named["x"][1] == 1
 
 
-def test_a_range_of_sizes_is_its_largest_and_others():
-    first, *others = of_sizes(["float32[1..64,8]", 3, "int64[1..64]<5"])
-    assert first == ["float32[64,8]", 3, "int64[64]<5"]
-    assert [values[0] for values in others] == ["float32[1,8]", "float32[33,8]", "float32[63,8]"]
+def test_a_range_has_sizes_to_tune_for_and_others_that_are_held_out():
+    sets = of_sizes(["float32[1..64,8]", 3, "int64[1..64]<5"])
+    assert sets.main == ["float32[64,8]", 3, "int64[64]<5"]
+    assert [values[0] for values in sets.listed] == ["float32[8,8]", "float32[1,8]"]
+    assert [values[0] for values in sets.held_out] == ["float32[33,8]", "float32[63,8]"]
     task = load("torch.nn:ReLU", inputs=["float32[2..9,4]"])
     reference = open_reference(task)
     assert reference.inputs(0)[0].shape == (9, 4)
-    assert [values[0].shape[0] for values in reference.other_inputs(0)] == [2, 5, 8]
-    assert of_sizes(["float32[4,8]"]) == [["float32[4,8]"]]
+    assert [values[0].shape[0] for values in reference.other_inputs(0)] == [4, 2, 5, 8]
+    assert of_sizes(["float32[4,8]"]).main == ["float32[4,8]"]
+    assert not of_sizes(["float32[4,8]"]).listed
+
+
+def test_a_list_of_sizes_has_its_first_as_the_main_one():
+    sets = of_sizes(["float32[64|512|8,8]"])
+    assert sets.main == ["float32[64,8]"] and not sets.held_out
+    assert sets.listed == [["float32[512,8]"], ["float32[8,8]"]]
+
+
+def test_every_listed_shape_is_a_task_of_its_own():
+    task = load("torch.nn:ReLU", inputs=["float32[2..9,4]"])
+    shapes = listed_shapes(task)
+    assert [shape.name for shape in shapes] == ["9x4", "4x4", "2x4", "5x4", "8x4"]
+    assert [shape.is_holdout for shape in shapes] == [False] * 3 + [True] * 2
+    assert shapes[0].task is task and shapes[1].task.name == "ReLU-4x4"
+    assert len({shape.task.digest for shape in shapes}) == 5
+    for shape in shapes[1:]:
+        reference = open_reference(shape.task)
+        assert [tuple(reference.inputs(0)[0].shape)] == shape.sizes
+        assert not reference.other_inputs(0)
+    tasks = [shape.task for shape in shapes]
+    assert at_shapes_of(task, tasks) == [(shape.task, shape.is_holdout) for shape in shapes[1:]]
+    assert all(main_task_of(each, tasks) == task for each in tasks)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +164,7 @@ def test_a_range_of_sizes_is_its_largest_and_others():
         (["float32[4..4,8]"], "range of sizes is empty"),
         (["float32[9..4,8]"], "range of sizes is empty"),
         (["float32[0..4,8]"], "range of sizes is empty"),
-        (["float32[1..4,8]", "float32[1..5,8]"], "two ranges of sizes differ"),
+        (["float32[1..4,8]", "float32[1..5,8]"], "two inputs have other sizes"),
     ],
 )
 def test_a_range_that_no_call_has_is_an_error(specs, said):

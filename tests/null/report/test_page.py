@@ -1,5 +1,7 @@
 """The page is whole, opens offline, and no stranger's text becomes part of it."""
 
+import base64
+import hashlib
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,10 +13,11 @@ from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ArchiveError
 from kernelwright.core.evaluation import Environment
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import Status, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
-from kernelwright.report.page import write
+from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.report.page import SCRIPT, write
 
 HOSTILE = "</script></pre></style><img src=x onerror=alert(1)>{{ 7 * 7 }}<!-- &lt; $x^2$ \x1b[31m"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -100,7 +103,9 @@ def test_text_of_strangers_is_shown_and_never_obeyed(archive, tmp_path):
     fill(archive, task, [(winner, found), (loser, refused)])
     text = page(archive, tmp_path)
     reader = Reader(text)
-    assert not reader.tags & {"script", "img", "iframe", "object", "link", "base", "form"}
+    assert not reader.tags & {"img", "iframe", "object", "link", "base", "form"}
+    assert re.findall("<script>(.*?)</script>", text, re.DOTALL) == [SCRIPT]
+    assert text.count("<script") == 1, "the page's policy allows no other"
     assert not [name for name, _ in reader.attributes if name.startswith("on") or name == "src"]
     assert "onerror=alert(1)" in reader.text and "{{ 7 * 7 }}" in reader.text
     assert "\x1b" not in text
@@ -123,7 +128,13 @@ def test_the_headline_names_the_baseline_and_the_interval(archive, tmp_path):
     assert "as fast as the strongest library setting, compile" in text
     speedup = verdict(proposal().candidate).speedup
     assert f"95 % interval {speedup.low:.2f} to {speedup.high:.2f}" in text
-    for part in ("fuse chain", "tile 64", "error against float64", "a 2-core machine", "negated"):
+    for part in (
+        "fuse chain",
+        "tile 64",
+        "error against float64",
+        "a 2-core machine",
+        "2 kinds of inputs",
+    ):
         assert part in text
     assert proposal().candidate.source in text and TASK.source in text
 
@@ -213,3 +224,93 @@ def test_a_search_that_was_cut_off_is_named_with_how_to_go_on(archive, tmp_path)
     assert re.findall(r"Not finished.*?<tr><td>(.*?)</td>", page(archive, tmp_path), re.DOTALL) == [
         "never judged"
     ]
+
+
+def test_the_only_script_is_allowed_by_its_digest(archive, tmp_path):
+    fill(archive, TASK, [fast(proposal())])
+    text = page(archive, tmp_path)
+    (allowed,) = re.findall("script-src 'sha256-(.*?)'", text)
+    digest = hashlib.sha256(re.findall("<script>(.*?)</script>", text, re.DOTALL)[0].encode())
+    assert base64.b64encode(digest.digest()).decode() == allowed
+
+
+def test_every_box_that_scrolls_is_reached_by_the_keyboard(archive, tmp_path):
+    fill(archive, TASK, [fast(proposal())])
+    fill(archive, Task("other", "builtin", "class Model: pass"), [slow(proposal("slow"))])
+    text = page(archive, tmp_path)
+    boxes = re.findall(r'<div class="(?:wide|wide tall|box)"[^>]*>', text)
+    assert len(boxes) == 6
+    for box in boxes:
+        assert 'tabindex="0"' in box and 'role="region"' in box and "aria-label=" in box
+
+
+def test_an_undecided_search_is_called_so_wherever_the_page_speaks_of_it(archive, tmp_path):
+    said = proposal()
+    samples = {"candidate": (10, 12, 20), "eager": (20, 22, 24), "compile": (15, 14, 16)}
+    found = verdict(said.candidate)
+    wide = replace(found, timing=replace(found.timing, samples_ns=samples))
+    fill(archive, TASK, [(said, wide)])
+    fill(archive, Task("other", "builtin", "class Model: pass"), [slow(proposal("slow"))])
+    shown = " ".join(Reader(page(archive, tmp_path)).text.split())
+    sentence = "undecided: the most promising candidate is 1.17 (0.80–1.50) times as fast"
+    assert shown.count(sentence) == 2, "in the chapter's summary and in its head"
+    assert "1undecided" in shown and "undecided: too wide an interval to tell it from" in shown
+    assert "library stays best" in shown and shown.count("library stays best") == 2
+
+
+def test_a_suite_without_wins_does_not_look_like_one(archive, tmp_path):
+    fill(archive, TASK, [slow(proposal())])
+    fill(archive, Task("other", "builtin", "class Model: pass"), [slow(proposal("slow"))])
+    text = page(archive, tmp_path)
+    shown = " ".join(Reader(text).text.split())
+    assert "no task won" in shown and "0 of 2" in shown
+    assert 'class="tile head won"' not in text and "1.00 ×" not in shown
+
+
+def test_the_winners_file_and_the_library_setting_that_is_handed_back_are_named(archive, tmp_path):
+    said, found = fast(proposal())
+    archive.add_task(TASK, [WORKLOAD])
+    run = archive.start_run(TASK, Settings())
+    archive.add_proposal(run, said)
+    archive.add_evaluation(run, found)
+    path = f"out/relu-cpp-{said.candidate.digest.removeprefix('b2:')[:10]}.py"
+    archive.finish_run(run, {"device": "cpu", "environment": {}, "source": path})
+    text = page(archive, tmp_path)
+    (named,) = re.findall(rf'<code id="(path-[^"]+)">{re.escape(path)}</code>', text)
+    assert f'data-copies="{named}"' in text and 'data-copies="source-' in text
+    other = Task("other", "builtin", "class Model: pass")
+    fill(archive, other, [slow(proposal("slow"))])
+    alone = " ".join(Reader(page(archive, tmp_path, task=other.digest)).text.split())
+    assert "The result is the library setting compile, as it is" in alone
+
+
+def test_the_search_shows_its_trials_its_knobs_and_the_roofline(archive, tmp_path):
+    said, found = fast(proposal())
+    archive.add_task(TASK, [WORKLOAD])
+    run = archive.start_run(TASK, Settings())
+    schedules = ({"tile": 32, "unroll": 1}, {"tile": 64, "unroll": 1}, {"tile": 64, "unroll": 2})
+    trials = [
+        Trial(f"t{n}", "cpp", TrialOutcome.MEASURED, {"kernels": {"relu": knobs}}, "", ns, 40.0, 9)
+        for n, (knobs, ns) in enumerate(zip(schedules, (40.0, 20.0, 10.0), strict=True))
+    ]
+    archive.add_trials(run, found.environment, 1, trials)
+    archive.add_proposal(run, said)
+    archive.add_evaluation(run, found)
+    ended = {"moved_bytes": 100, "copied_bytes_per_s": 2e10, "flops": 200}
+    archive.finish_run(run, {"device": "cpu", "environment": {}, **ended})
+    shown = " ".join(Reader(page(archive, tmp_path)).text.split())
+    assert "The 3 candidates that the tuner tried" in shown
+    cells = re.sub(r"\s*<[^>]*>\s*", "|", page(archive, tmp_path))
+    assert re.search(r"relu: tile\|+2\|+64\|+4\.00 ×\|+4\.00 ×", cells)
+    assert re.search(r"relu: unroll\|+2\|+2\|+2\.00 ×\|+2\.00 ×", cells)
+    assert re.search(r"the kernel\|+9\.09 GB/s\|+45 %", cells)
+    assert "with 2 operations a byte" in shown
+    assert "Beyond it" not in shown
+
+
+def test_a_win_with_the_errors_of_tf32_is_marked_and_left_out_of_a_mean(archive, tmp_path):
+    marked = (Warned(WarningCode.TF32, "errors as TF32 has"),)
+    fill(archive, TASK, [fast(proposal(), warnings=marked)])
+    fill(archive, Task("other", "builtin", "class Model: pass"), [slow(proposal("slow"))])
+    shown = " ".join(Reader(page(archive, tmp_path)).text.split())
+    assert "kernel tf32" in shown and "1.00 ×mean without tf32: with the 1 wins set to 1" in shown

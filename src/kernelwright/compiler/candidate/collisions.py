@@ -37,7 +37,7 @@ def apart(
     if not renames:
         return list(sections), list(imports)
     bound = [_bound(line, renames) if line in own else line for line in imports]
-    return [_renamed(section, renames) for section in sections], bound
+    return [renamed(section, renames) for section in sections], bound
 
 
 def _defined_in(section: str) -> Iterable[str]:
@@ -57,7 +57,7 @@ def _bound(line: str, renames: dict[str, str]) -> str:
     return ast.unparse(node)
 
 
-def _renamed(text: str, renames: dict[str, str]) -> str:
+def renamed(text: str, renames: dict[str, str]) -> str:
     """The text with its variables renamed; attributes and keywords of calls are none."""
     rows = lines(text)
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))

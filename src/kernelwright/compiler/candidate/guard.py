@@ -27,6 +27,7 @@ TENSORS = (
     _keys("{keys}", "Autocast{keys}"),
 )
 PLAIN = (torch.Tensor, nn.Parameter)
+MOST_KNOWN = 1000  # forms of inputs that are known to be missed
 TRACED = (
     *PLAIN,
     torch._subclasses.fake_tensor.FakeTensor,
@@ -78,28 +79,28 @@ def _has_form(tensor, shape, strides, dtype):
     )
 
 
-def _unfit(expected, *tensors):
-    """Why the kernels are not made for these inputs, or for the mode that torch is in."""
-    if torch.is_autocast_enabled("{device}"):
-        return "autocast is on; turn it off, and give inputs of the kernels' own dtypes"
-    for tensor, row in zip(tensors, expected):
-        if not _has_form(tensor, *row[1:]):
-            return _other_form(*row)
-    return ""
+AUTOCAST = "autocast is on; turn it off, and give inputs of the kernels' own dtypes"
 
 
-def _other_form(name, *form):
-    if torch.compiler.is_dynamo_compiling():  # whose sizes may be symbols, which are no text
-        return f"{{name}} has another form than the kernels are made for"
-    return _text_of_form(name, *form)
-
-
-@functools.cache  # a miss has to be cheap, and writing a text is not
-def _text_of_form(name, *form):
-    return (
-        f"{{name}} is not of the shape, strides and dtype {{form}} on {device}; "
-        "kernels for other forms come from a search with such inputs"
-    )'''
+def _unfit(expected, known, *tensors):
+    """Why the kernels are not made for these inputs; what forms alone decide becomes ``known``."""
+    for tensor, (name, *form) in zip(tensors, expected):
+        if _has_form(tensor, *form):
+            continue
+        if torch.compiler.is_dynamo_compiling():  # whose sizes may be symbols, which are no text
+            return f"{{name}} has another form than the kernels are made for"
+        reason = (
+            f"{{name}} is not of the shape, strides and dtype {{tuple(form)}} on {device}; "
+            "kernels for other forms come from a search with such inputs"
+        )
+        if all(type(each) is torch.Tensor for each in tensors):
+            if (tensor.shape, tensor.stride(), tensor.dtype) != tuple(form):
+                if len(known) >= MOST_KNOWN:
+                    known.clear()
+                forms = ((each.shape, each.stride(), each.dtype) for each in tensors)
+                known[tuple(part for form in forms for part in form)] = reason
+        return reason
+    return ""'''
 _WANTS = '''
 
 NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
@@ -162,6 +163,11 @@ def checks_text(device_kind: str, *, weights: bool, gradients: bool = False) -> 
 def form_text(shape: Sequence[int], strides: Sequence[int], dtype: str) -> str:
     """The form of a tensor, as the tables have it; ``dtype`` is torch's name of it."""
     return f"{tuple(shape)}, {tuple(strides)}, torch.{dtype}"
+
+
+def known_table(name: str) -> str:
+    """The table of forms that are known to be missed, which fills as calls come."""
+    return f"{name} = {{}}  # shape, strides and dtype of every input, which were missed → why"
 
 
 def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[str] = ()) -> str:

@@ -14,6 +14,7 @@ from kernelwright.compiler.candidate.guard import (
     checks_text,
     form_text,
     inputs_table,
+    known_table,
     modules_table,
     weights_table,
 )
@@ -67,6 +68,8 @@ class Face:
     """Attribute path → the expression that reaches it."""
     expected: str = "EXPECTED"
     """The name of the table of inputs that the kernels were made for."""
+    known: str = "KNOWN"
+    """The name of the table of inputs that are known to be missed."""
     weights: str = "WEIGHTS"
     """The same of weights."""
     modules: str = "MODULES"
@@ -79,6 +82,8 @@ class Face:
     """The import lines of the classes of forward's result."""
     compiled: str = ""
     """Arguments of torch.compile, where the new forward is compiled."""
+    why_fixed: str = ""
+    """Why nobody has looked which sizes could be free; empty where that was looked at."""
     is_refused_elsewhere: bool = False
     """Whether uses that the kernels are not made for are refused: there is no text of the
     reference's forward. Otherwise that forward serves them."""
@@ -165,7 +170,8 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
-    about += f" {uses} outside autocast.{_said_of_sizes(program)} Every other use {elsewhere}."
+    sizes = _said_of_sizes(program, face)
+    about += f" {uses} outside autocast.{sizes} Every other use {elsewhere}."
     lines = [face.title, "", *textwrap.wrap(about, _WIDTH)]
     if program.lineage:
         lines += ["", "Made by these rules, in this order:"]
@@ -173,10 +179,10 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     return '"""' + "\n".join(lines) + '\n"""'
 
 
-def _said_of_sizes(program: Program) -> str:
+def _said_of_sizes(program: Program, face: Face) -> str:
     """Which sizes are free, in a sentence."""
     if not program.sizes:
-        return " All sizes are fixed."
+        return f" All sizes are fixed{f': {face.why_fixed}' if face.why_fixed else ''}."
     ranges = []
     for size in program.sizes:
         most = f" to {size.most}" if size.most is not None else ""
@@ -195,7 +201,7 @@ def expected_text(program: Program, face: Face) -> str:
     """The tables of inputs and weights that the program was made for."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
     sizes = [size.name for size in program.sizes]
-    tables = [inputs_table(face.expected, inputs, sizes)]
+    tables = [inputs_table(face.expected, inputs, sizes), known_table(face.known)]
     tables.append(modules_table(face.modules, face.described))
     if looks_at_weights(program, face):
         forms = ((path, _form(tensor)) for tensor, path in program.attributes)
@@ -235,6 +241,9 @@ def guard_text(
         *_condition_lines(face.arguments),
         *face.unpacked.splitlines(),
         *([] if gradients else refuses),
+        *_known_lines(face, tensors),
+        f'if torch.is_autocast_enabled("{face.device_kind}"):',
+        "    return AUTOCAST",
         *_condition_lines(face.conditions),
         *(f"{s.name} = _size({s.tensor}, {s.dim})" for s in free.sizes),
         f"_expected = {face.expected}{_called(free.sizes)}",
@@ -243,7 +252,7 @@ def guard_text(
         "    return kernels",
         *_size_lines(free),
         "return (",
-        f"    _unfit({', '.join(['_expected', *tensors])})",
+        f"    _unfit({', '.join(['_expected', face.known, *tensors])})",
         *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
         f"    or {face.modules}.why_changed(self)",
         "    or kernels",
@@ -255,9 +264,27 @@ def guard_text(
         'return found if isinstance(found, str) else ""',
     ]
     modes = [] if is_for_one_mode else [ANY_MODE]
-    methods = [method("_launches_for", signature, lines), method("why_not", signature, say)]
+    look = method("_difference", "self", [f"return {face.modules}.difference(self)"])
+    methods = [
+        method("_launches_for", signature, lines),
+        method("why_not", signature, say),
+        f"{look}\n\n    _difference._dynamo_marked_constant = True  # torch.compile asks once",
+    ]
     tells = [] if face.is_refused_elsewhere else [ON_MISS]
     return "\n\n".join([*modes, *tells, *methods])
+
+
+def _known_lines(face: Face, tensors: Sequence[str]) -> list[str]:
+    """The lines that find inputs which were missed before: a miss has to be cheap."""
+    if not tensors:
+        return []
+    forms = ", ".join(f"{name}.shape, {name}.stride(), {name}.dtype" for name in tensors)
+    kinds = " is ".join(f"type({name})" for name in tensors)
+    return [
+        f"if {kinds} is torch.Tensor and not torch.compiler.is_dynamo_compiling():",
+        f"    if _known := {face.known}.get(({forms})):",
+        "        return _known",
+    ]
 
 
 def _condition_lines(conditions: Sequence[str]) -> Iterator[str]:
@@ -304,8 +331,6 @@ def _ways(program: Program, emitted: Emitted, face: Face) -> tuple[str, str]:
         reason = "torch.compile does not go into what torch.compile has made"
     elif program.checks:
         reason = "it is traced, and values decide which way it goes"
-    elif emitted.derived:
-        reason = "it is traced, and operands are rearranged for the kernels"
     if not any(program.own()):
         return "True", f'"{reason}"' if reason else "False"
     return DIRECT, f'"{reason}"' if reason else TRACED
@@ -314,7 +339,7 @@ def _ways(program: Program, emitted: Emitted, face: Face) -> tuple[str, str]:
 def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face) -> str:
     prepared = [] if face.compiled else prepared_steps(program)
     early = _kept_for(program, prepared, emitted)
-    results = [*handed_on(program, prepared), *(part.name for part in early)]
+    results = [*handed_on(program, prepared), *_names_of(early)]
     steps = [step for step in program.steps if step not in prepared]
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
     tensors = ", ".join(tensor.name for tensor in program.inputs)
@@ -367,9 +392,10 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     """The method that makes what follows from parameters alone; empty where nothing does."""
     steps = [] if face.compiled else prepared_steps(program)
     early = _kept_for(program, steps, emitted)
-    results = [*handed_on(program, steps), *(part.name for part in early)]
+    results = [*handed_on(program, steps), *_names_of(early)]
     if not results:
         return ""
+    launches = launches_of(program, emitted)
     also = {part.source for part in early}
     needed: set[str] = also.union(*map(needs, steps))
     sources = [face.paths[path] for tensor, path in program.attributes if tensor.name in needed]
@@ -377,7 +403,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     lines = [
         *_binding_lines(program, steps, face, also),
         *step_lines(program, steps, emitted, inline, face, results),
-        *(line for part in early for line in part.text.splitlines()),
+        *(launches[part.name].call() for part in early),
     ]
     return method_text(lines, sources, results, _ways(program, emitted, face)[0])
 
@@ -385,6 +411,10 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
 def _derived_for(steps: Sequence[Step], emitted: Emitted) -> list[Derived]:
     names = {step.name for step in steps if not isinstance(step, Call)}
     return [part for part in emitted.derived if names & set(part.steps)]
+
+
+def _names_of(derived: Iterable[Derived]) -> list[str]:
+    return [tensor.name for part in derived for tensor in part.tensors]
 
 
 def _kept_for(program: Program, prepared: Sequence[Step], emitted: Emitted) -> list[Derived]:
@@ -457,9 +487,9 @@ def step_lines(
                 about, _WIDTH - 10, initial_indent="# ", subsequent_indent="# "
             )
             before, after = _outside(users, number)
-            yield from (line for part in before for line in part.text.splitlines())
+            yield from (launches[part.name].call() for part in before)
             yield launches[step.name].call()
-            last[number] += [part.name for part in after]
+            last[number] += _names_of(after)
         if number + 1 < len(steps) and last[number]:
             yield f"del {', '.join(last[number])}"
 

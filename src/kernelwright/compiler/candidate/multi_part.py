@@ -69,7 +69,7 @@ def write_multi_part(
             word.capitalize() for word in part.path.replace(".", "_").split("_")
         )
         face = replace(part.face, expected=f"EXPECTED_{number}", weights=f"WEIGHTS_{number}")
-        face = replace(face, modules=f"MODULES_{number}")
+        face = replace(face, modules=f"MODULES_{number}", known=f"KNOWN_{number}")
         launches |= launches_of(program, emitted)
         looks |= looks_at_weights(program, face)
         methods = methods_text(program, emitted, part.signature, face)

@@ -41,7 +41,7 @@ def _operators(namespace, launches):
 
 @dataclass(frozen=True)
 class Launch:
-    """One own step as a function of tensors."""
+    """One own step, or the derivation of what steps need, as a function of tensors."""
 
     name: str
     parameters: tuple[str, ...]
@@ -85,13 +85,21 @@ class Launch:
 
 
 def launches_of(program: Program, emitted: Emitted) -> dict[str, Launch]:
-    """The launch of every own step, by the step's name."""
-    return dict(_launches(program, emitted))
+    """The launch of every own step, by the step's name, and before them by its own name each
+    derivation of what they need."""
+    return {**dict(_derivations(program, emitted)), **dict(_launches(program, emitted))}
+
+
+def _derivations(program: Program, emitted: Emitted) -> Iterator[tuple[str, Launch]]:
+    names = {step.name for step in program.own()}
+    for part in emitted.derived:
+        if names & set(part.steps):
+            yield part.name, Launch(part.name, (part.source,), part.tensors, (), (), part.text)
 
 
 def _launches(program: Program, emitted: Emitted) -> Iterator[tuple[str, Launch]]:
     first = [t.name for t in (*program.inputs, *(tensor for tensor, _ in program.attributes))]
-    known = {*first, *(part.name for part in emitted.derived)}
+    known = {*first, *(tensor.name for part in emitted.derived for tensor in part.tensors)}
     for step in program.steps:
         if not isinstance(step, Call):
             yield step.name, _launch(step, emitted.launches[step.name], known, first)

@@ -55,7 +55,7 @@ def splice(source: str, entry: str, entry_new: str, *, renames: bool = True) -> 
     kept = list(dict.fromkeys(n for n in tree.body if needed & set(defined_names(n))))
     imports = [n for n in kept if isinstance(n, (ast.Import, ast.ImportFrom))]
     others = [n for n in kept if n not in imports]
-    brought = [brought_along(source), *(_text(source, node) for node in imports)]
+    brought = [brought_along(source), *(text_of(source, node) for node in imports)]
     return Spliced(
         imports=tuple(filter(None, brought)),
         definitions=_joined(source, others),
@@ -99,7 +99,7 @@ def _needed(model: ast.stmt, statements: dict[str, ast.stmt]) -> set[str]:
     return found
 
 
-def _text(source: str, node: ast.stmt) -> str:
+def text_of(source: str, node: ast.stmt) -> str:
     start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
     return "\n".join(_lines(source)[start - 1 : node.end_lineno])
 
@@ -113,7 +113,7 @@ def _joined(source: str, nodes: list[ast.stmt]) -> str:
     text = ""
     for before, node in zip([None, *nodes], nodes, strict=False):
         big = any(isinstance(n, (ast.ClassDef, ast.FunctionDef)) for n in (before, node))
-        text += ("\n\n\n" if big else "\n") * bool(before) + _text(source, node)
+        text += ("\n\n\n" if big else "\n") * bool(before) + text_of(source, node)
     return text
 
 

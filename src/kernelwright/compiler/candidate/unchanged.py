@@ -31,8 +31,6 @@ class Kept:
         return Kept, ()
 
 
-TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
-"""Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
 NOTES = {"_kept", "on_miss", "_is_hf_initialized"}  # the last by transformers, of every part
 PLUMBING = {*vars(nn.Module()), *COMPILING, *NOTES}  # these say nothing of a forward
@@ -59,10 +57,11 @@ def missed(module, reason):
     on_miss = getattr(module, "on_miss", "warn")
     if torch.compiler.is_dynamo_compiling():
         return missed_at_trace(reason, on_miss)
-    counts = kept_by(module).misses
-    if reason not in counts or on_miss == "raise":
+    counts = (module.__dict__.get("_kept") or kept_by(module)).misses
+    n_calls = counts.get(reason, 0)
+    if not n_calls or on_miss == "raise":
         tell_of_miss(reason, on_miss)
-    counts[reason] = counts.get(reason, 0) + 1
+    counts[reason] = n_calls + 1
     return None
 
 
@@ -199,9 +198,7 @@ class Described:
         Only where one differs the module is described anew.
         """
         if torch.compiler.is_dynamo_compiling():
-            if not TRACES_MODULES:
-                return "torch.compile of torch before 2.13 cannot look at the module"
-            return self.why_changed_at_trace(module)
+            return self.why_changed_at_trace(module) or module._difference()
         kept = kept_by(module)
         if kept.seen is not None:
             reason, absent, tables, copies, parts, kinds = kept.seen
@@ -241,11 +238,10 @@ class Described:
         found = description_of(module, home, "training" in self.parts[""][1])
         return difference_between(self.parts, found)
 
-    difference._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does
-
     def why_changed_at_trace(self, module):
-        """The same for torch.compile, which looks again where a part or a number is another later;
-        of hooks it says that it does not."""
+        """What torch.compile looks at again later: parts, and numbers of theirs. All else has to be
+        looked at once as it traces, by a method without arguments that is a constant of the trace:
+        torch before 2.13 hands no module to such a function."""
         for path, (_, own) in self.parts.items():
             part = module
             for step in path.split(".") if path else ():
@@ -258,4 +254,4 @@ class Described:
                     and getattr(part, name, None) != value
                 ):
                     return f"{name} of {path or 'the module'} is another"
-        return self.difference(module)
+        return ""

@@ -10,13 +10,15 @@ import logging
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.node import map_arg
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
@@ -73,6 +75,8 @@ class Captured:
     assumptions: tuple[str, ...] = ()
     """Nodes of masks that a rule found to be causal. The program must check at run time that they
     still are; they are computed from attributes alone."""
+    as_written: Sequence[Any] = ()
+    """The operators that the forward calls, before any is decomposed: ``facts_of`` that graph."""
 
 
 NO_NAMES: Mapping[str, Any] = {}
@@ -93,24 +97,74 @@ def capture(
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
-    whole = contextlib.nullcontext() if gradients else left_whole()
+    with _failing_as_uncapturable(), torch.set_grad_enabled(gradients), quiet():
+        program, signature, given = _exported(module, inputs, named, gradients=gradients)
+        as_written = facts_of(program.graph)
+        program = program.run_decompositions(decompositions())
+        if not gradients:
+            restore(program.graph_module.graph)
+            roll(program.graph_module.graph)
+        return replace(_read(program, module, signature, given), as_written=as_written)
+
+
+def as_written(
+    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any] = NO_NAMES
+) -> Sequence[Any]:
+    """Return ``Captured.as_written`` alone, which takes a small part of the time of ``capture``.
+
+    Raises:
+        CannotCapture: as for ``capture``.
+    """
+    with _failing_as_uncapturable(), torch.no_grad(), quiet():
+        return facts_of(_exported(module, inputs, named, gradients=False)[0].graph)
+
+
+def _exported(
+    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any], *, gradients: bool
+) -> tuple[ExportedProgram, inspect.Signature, Any]:
+    """Return the program, the forward's signature, and the arguments by position and by name."""
+    signature = inspect.signature(module.forward)
+    bound = signature.bind(*inputs, **named)
+    given = described(bound.args), described(bound.kwargs)
+    with contextlib.nullcontext() if gradients else left_whole(), plain_forward(module):
+        return torch.export.export(module, *given, strict=False), signature, given
+
+
+@contextlib.contextmanager
+def _failing_as_uncapturable() -> Iterator[None]:
+    """Raise CannotCapture for what torch.export raises: exceptions of every kind."""
     try:
-        signature = inspect.signature(module.forward)
-        bound = signature.bind(*inputs, **named)
-        args, kwargs = described(bound.args), described(bound.kwargs)
-        with torch.set_grad_enabled(gradients), quiet():
-            with whole, plain_forward(module):
-                program = torch.export.export(module, args, kwargs, strict=False)
-            program = program.run_decompositions(decompositions())
-            if not gradients:
-                restore(program.graph_module.graph)
-                roll(program.graph_module.graph)
-            return _read(program, module, signature, (args, kwargs))
+        yield
     except (MemoryError, KeyboardInterrupt):
         raise
-    # torch.export raises exceptions of every kind for code that it cannot trace
     except Exception as error:
         raise CannotCapture(in_short(error)) from error
+
+
+def facts_of(graph: fx.Graph) -> list[Any]:
+    """Return a graph's nodes as lists that can be compared: operator, arguments, and the shapes of
+    the results, in which a size may be told from another number."""
+    facts: list[Any] = []
+    for node in graph.nodes:
+        args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda arg: f"%{arg.name}")
+        shapes = [
+            list(value.shape)
+            for value in tree_leaves(node.meta.get("val"))
+            if isinstance(value, torch.Tensor)
+        ]
+        facts.append([node.op, node.name, str(node.target), _plain(args), _plain(kwargs), shapes])
+    return facts
+
+
+def _plain(value: Any) -> Any:
+    """An argument as lists and dicts; what is no number goes by its text."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
 
 
 def is_same_in_both_modes(
@@ -121,13 +175,16 @@ def is_same_in_both_modes(
 ) -> bool:
     """Whether ``captured`` is the graph of the module in training and in evaluation.
 
-    Both are captured and compared, except where a part is known to make a difference.
+    Both are captured and compared, except where a part is known to make a difference, or where the
+    same operators are called, which is found out faster.
     """
     if any(map(_differs, module.modules())):
         return False
     modes = {part: part.training for part in module.modules()}
     try:
         module.train(not module.training)
+        if as_written(module, inputs, named) == captured.as_written:
+            return True
         return _facts(capture(module, inputs, named)) == _facts(captured)
     except CannotCapture:
         return False

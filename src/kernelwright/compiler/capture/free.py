@@ -8,6 +8,7 @@ symbols leave out.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,9 @@ from torch.export import Dim, ShapesCollection
 from kernelwright.compiler.capture.capture import (
     CannotCapture,
     Captured,
+    as_written,
     capture,
+    facts_of,
     plain_forward,
     quiet,
 )
@@ -32,6 +35,7 @@ from kernelwright.compiler.ir.sizes import NAMES, Follows, following, next_prime
 BOTH = tuple(range(len(NAMES)))
 TRIED = (BOTH, (0,), (1,))
 """The dimensions that are tried to be free together, the most useful first."""
+NOT_BY_ROW = "the result depends on the number of rows in another way than row by row"
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,20 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
                 yield _freed(module, inputs, captured, dimensions)
             except (CannotCapture, Follows):
                 continue
+
+
+def why_fixed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> str:
+    """Return why no leading size of a module's inputs can be free, in a few words."""
+    dimensions = leading_dimensions(inputs, TRIED[1])
+    if not dimensions:
+        return "no input has a first dimension that counts rows, without gaps in memory"
+    try:
+        _freed(module, inputs, captured, dimensions)
+    except CannotCapture as error:
+        return str(error)
+    except Follows:
+        pass
+    return NOT_BY_ROW
 
 
 def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[FreeDimension, ...]:
@@ -148,9 +166,13 @@ def _serves_one(
 ) -> bool:  # fmt: skip
     """Whether the graph with one row is that with many."""
     sizes = {**second, name: 1}
+    blank = resized(inputs, dimensions, sizes)
     try:
-        one = capture(module, resized(inputs, dimensions, sizes))
-        _same_way(one, other, sizes, second)
+        # The same operators on the same sizes are the same graph; they are found out faster.
+        with contextlib.suppress(Follows):
+            following(as_written(module, blank), other.as_written, sizes, second)
+            return True
+        _same_way(capture(module, blank), other, sizes, second)
     except (CannotCapture, Follows):
         return False
     return True
@@ -227,7 +249,7 @@ def _ranges(
     if len(symbols) != len(found):
         raise CannotCapture("inputs whose sizes may differ")
     if not all(_is_range(guard.expr) for guard in size.node.shape_env.guards):
-        raise CannotCapture("more hangs on a size than how large it is")
+        raise CannotCapture(NOT_BY_ROW)
     return found
 
 
@@ -257,20 +279,5 @@ def _same_way(
 
 
 def _facts(captured: Captured) -> list[Any]:
-    facts: list[Any] = []
-    for node in captured.graph.nodes:
-        args, kwargs = fx.node.map_arg((node.args, dict(node.kwargs)), lambda arg: f"%{arg.name}")
-        facts.append([node.op, node.name, str(node.target), _plain(args), _plain(kwargs)])
-    facts += [captured.inputs, dict(captured.attributes), captured.mutations]
-    return [*facts, captured.assumptions]
-
-
-def _plain(value: Any) -> Any:
-    """An argument as lists and dicts; what is no number goes by its text."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
+    named = [captured.inputs, dict(captured.attributes), captured.mutations, captured.assumptions]
+    return [*facts_of(captured.graph), *named]

@@ -10,6 +10,7 @@ Source:
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +28,7 @@ from torch._functorch.partitioners import (
 from torch.export import default_decompositions
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernelwright.compiler.capture import linear_cross_entropy
+from kernelwright.compiler.capture import library_attention, linear_cross_entropy
 from kernelwright.compiler.capture.capture import (
     CannotCapture,
     Captured,
@@ -84,8 +85,8 @@ def capture_joint(
     """Capture forward and backward of ``module(*inputs)``, cut in a way of ``PARTITIONS``.
 
     ``places``: the positions of the inputs that get gradients; parameters get one if they require
-    one. Attention is called on a CPU; for other devices it is taken apart, since the operators of
-    its backward are others there.
+    one. Attention is called; on devices other than a CPU it is taken apart where the library's
+    kernels do not take it.
 
     Raises:
         CannotCapture: the forward cannot be captured, draws random numbers, updates buffers, or
@@ -97,7 +98,7 @@ def capture_joint(
     trained = _trained(captured, module, places)
     try:
         with torch.enable_grad(), quiet(), _attention(device_kind):
-            joint, has_gradient = _differentiated(captured, results, trained)
+            joint, has_gradient = _differentiated(captured, results, trained, device_kind)
             cut = PARTITIONS[partition]
             forward, backward = cut(joint, None, num_fwd_outputs=len(results))
     except (MemoryError, KeyboardInterrupt):
@@ -129,7 +130,11 @@ def _require_trainable(captured: Captured) -> None:
 def _trained(captured: Captured, module: nn.Module, places: Collection[int]) -> tuple[str, ...]:
     """The placeholders that get gradients, in the graph's order."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    given = list(captured.arguments.values())
+    kinds = inspect.signature(module.forward).parameters
+    given: list[Any] = []
+    for name, value in captured.arguments.items():
+        is_several = kinds[name].kind is inspect.Parameter.VAR_POSITIONAL
+        given += value if is_several else [value]
     wanted = {given[place].name for place in places if isinstance(given[place], Ref)}
     for name, path in captured.attributes.items():
         if path in parameters and parameters[path].requires_grad:
@@ -144,7 +149,7 @@ def _tensors(captured: Captured) -> list[fx.Node]:
 
 
 def _differentiated(
-    captured: Captured, results: Sequence[fx.Node], trained: Collection[str]
+    captured: Captured, results: Sequence[fx.Node], trained: Collection[str], device_kind: str
 ) -> tuple[fx.GraphModule, list[bool]]:
     """The joint graph, and which results have gradients."""
     graph = fx.Graph()
@@ -155,6 +160,8 @@ def _differentiated(
             copies[node] = graph.node_copy(node, lambda arg: copies[arg])
     graph.output(tuple(_unaliased(graph, node, copies[node]) for node in results))
     linear_cross_entropy.replaced(graph)
+    if device_kind != "cpu":
+        library_attention.kept_whole(graph)
     function = fx.GraphModule(nn.Module(), graph)
     given = [node.meta["val"].detach().requires_grad_(node.name in trained) for node in tensors]
     has_gradient = [result.requires_grad for result in function(*given)]

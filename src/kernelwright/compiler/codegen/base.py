@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kernelwright.compiler.ir.ir import Program, Step
+from kernelwright.compiler.ir.ir import Program, Step, Tensor
 from kernelwright.compiler.ir.sizes import NotFree
 
 Schedule = Mapping[str, Any]
@@ -25,16 +25,22 @@ class Target:
 
 @dataclass(frozen=True)
 class Derived:
-    """A tensor that launches need and that is computed from one other tensor, such as a matrix
+    """Tensors that launches need and that are computed from one other tensor, such as a matrix
     split into parts."""
 
-    name: str
+    tensors: tuple[Tensor, ...]
+    """The tensors. None shares memory with the source."""
     source: str
-    """The program's tensor that it is computed from."""
+    """The program's tensor that they are computed from."""
     text: str
-    """Python statements (joined by newlines) that compute it."""
+    """Python statements (joined by newlines) that compute them."""
     steps: tuple[str, ...] = ()
-    """The steps whose launches use it."""
+    """The steps whose launches use them."""
+
+    @property
+    def name(self) -> str:
+        """The name of the first tensor, which no other derivation has."""
+        return self.tensors[0].name
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,8 @@ class Emitted:
     """A function in ``definitions`` that runs forward's steps: ``runner(module, steps, inputs)``
     returns what ``steps(*inputs)`` would. If empty, forward runs them itself."""
     derived: tuple[Derived, ...] = ()
-    """Tensors that launches use besides the program's own. The file computes each before the first
-    launch that needs it; one that is computed from a parameter is computed once per version of that
+    """Tensors that launches use besides the program's own. The file computes them before the first
+    launch that needs them; what is computed from a parameter is computed once per version of that
     parameter."""
     conditions: tuple[str, ...] = ()
     """Python expressions that must be true for the kernels to be used."""

@@ -87,7 +87,8 @@ def compare(
     alone had calls between the rounds. None of its calls gets inputs that it has had before.
 
     Units:
-        ``budget_s`` bounds the rounds, in seconds; untimed ones do not count.
+        ``budget_s`` bounds the rounds, in seconds; untimed ones and what comes before the first
+        one do not count.
     Raises:
         Refused: the candidate's verdict.
         RunnerFailed: a baseline cannot be measured.
@@ -95,9 +96,10 @@ def compare(
     Source:
         Pairing within rounds and random order: STABILIZER (Curtsinger & Berger 2013).
     """
-    rounds, start_s = _Rounds(stopwatch, contest, observer, seed), time.monotonic()
+    rounds = _Rounds(stopwatch, contest, observer, seed)
     rounds.warm_up()
     observer.begin()
+    start_s = time.monotonic()
     while not is_enough(rounds.ratios, time.monotonic() - start_s, budget_s):
         start_s += rounds.one()
     return rounds.end()

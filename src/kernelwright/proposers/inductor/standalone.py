@@ -12,6 +12,7 @@ from kernelwright.compiler.candidate.guard import (
     checks_text,
     form_text,
     inputs_table,
+    known_table,
     modules_table,
     weights_table,
 )
@@ -166,7 +167,8 @@ def _expected(generated: Generated, signature: str) -> str:
     forms = [(a, form_text(a.shape, a.strides, a.dtype)) for a in generated.arguments]
     given = [(_value(a, _passed(signature)), form) for a, form in forms if a.is_input]
     weights = [(a.path, form) for a, form in forms if not a.is_input]
-    tables = [inputs_table("EXPECTED", given), modules_table("MODULES", generated.modules)]
+    tables = [inputs_table("EXPECTED", given), known_table("KNOWN")]
+    tables.append(modules_table("MODULES", generated.modules))
     return "\n\n".join([*tables, weights_table("WEIGHTS", weights)] if weights else tables)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
-import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,7 +47,13 @@ from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.training_step import CANDIDATE
-from kernelwright.proposers.emitted import EMITTER_VERSION, MARK, is_outdated
+from kernelwright.proposers.emitted import (
+    EMITTER_VERSION,
+    FREE_SIZES,
+    MARK,
+    WHY_FIXED,
+    is_outdated,
+)
 from kernelwright.proposers.rules.order import (
     convolutions,
     in_order,
@@ -69,9 +74,11 @@ SEED = 0
 COMPILE_S = 15.0
 """Smallest budget in seconds for candidates that torch.compile tunes, which takes 10 to 50 s for
 one candidate on an H200."""
-SHARE_OPENING = 0.25
-"""Largest share of the budget that opening a task may take for its sizes to be freed as well, which
-takes about as long again."""
+FREEING_S, FREEING_SHARE = 0.01, 0.5
+"""Seconds that freeing the sizes of a graph takes for each of its nodes, and the largest share of
+the budget for it. On a Zen 5 core a graph of 5 nodes took 0.25 s, one of 190 nodes 2 s. An estimate
+from the graph gives the same candidates on a busy machine as on an idle one."""
+SHORT_OF_TIME = "freeing those of {n_nodes} operators takes longer than the budget allowed"
 SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 N_FIRST = 4
@@ -148,7 +155,6 @@ class OpenedTask:
     """What was made of the iterator ``Part.freed``."""
 
     def __post_init__(self) -> None:
-        begin = time.monotonic()
         kind = self.brief.device.kind
         self.reference = open_reference(self.brief.task)
         self.module = self.reference.build(SEED)
@@ -161,8 +167,14 @@ class OpenedTask:
             self.text, self.parts = open_parts(
                 self.brief.task, self.module, self.reference, self.torch_kind
             )
-        if time.monotonic() - begin > SHARE_OPENING * self.brief.budget_s and self.parts:
-            self.parts[0] = replace(self.parts[0], freed=iter(()))
+            self._leave_sizes_fixed_if_short_of_time()
+
+    def _leave_sizes_fixed_if_short_of_time(self) -> None:
+        first = self.parts[0]
+        n_nodes = len(first.captured.graph.nodes)
+        if not first.path and FREEING_S * n_nodes > FREEING_SHARE * self.brief.budget_s:
+            face = replace(first.face, why_fixed=SHORT_OF_TIME.format(n_nodes=n_nodes))
+            self.parts[0] = replace(first, face=face, freed=iter(()))
 
     @property
     def torch_kind(self) -> str:
@@ -282,8 +294,14 @@ class OpenedTask:
             candidate=Candidate(text, emitter.dialect, entry),
             proposer=NAME,
             lineage=(*program.lineage, variant.name),
-            schedule={"variant": variant.name, "kernels": dict(schedule), MARK: EMITTER_VERSION}
-            | self._mode(),
+            schedule={
+                "variant": variant.name,
+                "kernels": dict(schedule),
+                MARK: EMITTER_VERSION,
+                FREE_SIZES: [size.name for size in program.sizes],
+                **self._mode(),
+                **({WHY_FIXED: first.face.why_fixed} if first.face.why_fixed else {}),
+            },
             parent=parent,
             note=variant.name if parent is None else f"{variant.name}, tuned",
         )

@@ -96,3 +96,15 @@ def test_a_gain_that_is_not_decided_yet_is_worth_another_look_and_a_loss_is_not(
         pair(2, candidate_ns=140),
     )
     assert ranking.promising([loss, undecided, win]) == [win, undecided]
+
+
+def test_the_best_over_shapes_has_the_highest_mean_and_was_timed_on_all_of_them():
+    slow, usual, fast = 200, 90, 50
+    main = [pair(1, candidate_ns=usual), pair(2, candidate_ns=fast), pair(3, candidate_ns=slow)]
+    other = [pair(1, candidate_ns=fast), pair(2, candidate_ns=slow)]
+    found = ranking.best_over_shapes([main, other])
+    assert found == [main[0], other[0]]
+    assert round(ranking.mean_speedup(e for _, e in found) ** 2, 6) == round(100 / 90 * 2, 6)
+    assert ranking.best_over_shapes([main[2:], [pair(3, candidate_ns=usual)]]) == []
+    assert ranking.best_over_shapes([main, []]) == ranking.best_over_shapes([]) == []
+    assert ranking.mean_speedup([pair(1, Status.WRONG_VALUES)[1]]) is None

@@ -55,32 +55,29 @@ class Parts:
         """Return the launch and record the tensors it needs; a tensor that another step also needs
         is computed once."""
         launch = launched.launch
-        renamed: dict[str, str] = {}
         for new in launched.derived:
-            # the tensor that this one is computed from may already be shared
-            for old, name in renamed.items():
-                new = replace(new, text=_renamed(new.text, old, name))
             at = self._same(new) if new.source not in changing else None
             if at is None:
                 self.derived.append(replace(new, steps=(step,)))
                 continue
             known = self.derived[at]
             self.derived[at] = replace(known, steps=tuple(dict.fromkeys((*known.steps, step))))
-            renamed[new.name] = known.name
-            launch = _renamed(launch, new.name, known.name)
+            launch = _renamed(launch, new, known)
         return launch
 
     def _same(self, new: Derived) -> int | None:
         for at, known in enumerate(self.derived):
-            if known.source == new.source and known.text == _renamed(
-                new.text, new.name, known.name
-            ):
+            is_like = known.source == new.source and len(known.tensors) == len(new.tensors)
+            if is_like and known.text == _renamed(new.text, new, known):
                 return at
         return None
 
 
-def _renamed(text: str, old: str, new: str) -> str:
-    return re.sub(rf"\b{re.escape(old)}\b", new, text)
+def _renamed(text: str, old: Derived, new: Derived) -> str:
+    """Return ``text`` with the names of the tensors of ``new`` in place of those of ``old``."""
+    for one, other in zip(old.tensors, new.tensors, strict=True):
+        text = re.sub(rf"\b{re.escape(one.name)}\b", other.name, text)
+    return text
 
 
 def assemble(

@@ -58,7 +58,7 @@ def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted
     launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
     is_rounded = knobs["precision"] == "tf32" and not interpreted
     in_parts = knobs["precision"] == "parts"
-    derived = weights(step, writer.image, writer.row, in_parts=in_parts, is_rounded=is_rounded)
+    derived = [weights(step, writer.image, writer.row, in_parts=in_parts, is_rounded=is_rounded)]
     if writer.image.is_copied:
         derived.append(laid_out(step, writer.image, is_rounded=is_rounded))
     return Launched(text, launch, tuple(derived))

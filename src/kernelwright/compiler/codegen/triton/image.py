@@ -154,7 +154,7 @@ def weight_row(step: Contraction, block: int) -> int:
 
 def weights(
     step: Contraction, image: Image, row: int, *, in_parts: bool, is_rounded: bool
-) -> list[Derived]:
+) -> Derived:
     """Return the statements that make the weights a matrix, a row per output channel, and its
     parts."""
     depth = (*image.taps, *([image.channel] if image.channel else []))
@@ -162,16 +162,16 @@ def weights(
     sizes = tuple(axis.size for axis in axes)
     strides = tuple(step.b.index.coefficient(axis.name) for axis in axes)
     name, source = weight_name(step), step.b.tensor.name
-    shape = f"{size_of((*step.batch, *step.n))}, {size_of(depth)}"
-    matrix = f"{source}.as_strided({sizes}, {strides}).reshape({shape}).contiguous()"
+    n_rows = size_of((*step.batch, *step.n))
+    matrix = f"{source}.as_strided({sizes}, {strides}).reshape({n_rows}, {size_of(depth)})"
     if missing := row - size_of(depth):
         matrix = f"torch.nn.functional.pad({matrix}, (0, {missing}))"
-    matrix = f"rounded_to_tf32({matrix})" if is_rounded else matrix
-    whole = Derived(name, source, f"{name} = {matrix}")
+    matrix = f"rounded_to_tf32({matrix})" if is_rounded else f"{matrix}.clone()"
+    whole = contiguous(name, (n_rows, row), "float32")
     if not in_parts:
-        return [whole]
-    parts = parts_name(step)
-    return [whole, Derived(parts, source, f"{parts} = in_three({name})")]
+        return Derived((whole,), source, f"{name} = {matrix}")
+    parts = contiguous(parts_name(step), (3, n_rows, row), "bfloat16")
+    return Derived((whole, parts), source, f"{name} = {matrix}\n{parts.name} = in_three({name})")
 
 
 def laid_out(step: Contraction, image: Image, *, is_rounded: bool) -> Derived:
@@ -188,7 +188,7 @@ def laid_out(step: Contraction, image: Image, *, is_rounded: bool) -> Derived:
     }  # fmt: skip
     groups = [[tensor.name, copy.name], [f"{key}={value}" for key, value in constants.items()]]
     text = f"{allocation(copy, tensor.name)}\n{wrapped(f'channels_last[{grid}](', groups, ')')}"
-    return Derived(copy.name, tensor.name, text)
+    return Derived((copy,), tensor.name, text)
 
 
 def image_kernels(derived: str) -> list[str]:

@@ -99,7 +99,7 @@ class Parts:
             if self.form.is_scaled:
                 if rows is None:
                     raise ValueError(f"operand {letter} of {self.step.name} has no rows to scale")
-                made.extend(scaled.in_rows(self.step, letter, rows))
+                made.append(scaled.in_rows(self.step, letter, rows))
             elif rows:
                 made.append(split.in_rows(self.step, letter, rows))
             else:

@@ -118,11 +118,12 @@ def largest_name(step: Contraction, letter: str) -> str:
     return f"{step.name}_{letter}_largest"
 
 
-def in_rows(step: Contraction, letter: str, rows: Rows) -> tuple[Derived, Derived]:
-    """Return the statements that compute the rows' largest magnitudes, and those that split."""
+def in_rows(step: Contraction, letter: str, rows: Rows) -> Derived:
+    """Return the statements that compute the rows' largest magnitudes, and split the rows."""
     source = (step.a if letter == "a" else step.b).tensor.name
     largest, parts = largest_name(step, letter), parts_name(step, letter)
     tensor = contiguous(parts, (2, rows.padded_rows, rows.padded_k), "float16")
+    bits = contiguous(largest, (rows.padded_rows,), "int32")
     where: dict[str, Any] = {
         "ROWS": size_of(rows.axes), "K": rows.k, "INNER": rows.n_inner,
         "OUTER_STEP": rows.outer_step, "INNER_STEP": rows.inner_step, "START": rows.start,
@@ -146,10 +147,8 @@ def in_rows(step: Contraction, letter: str, rows: Rows) -> tuple[Derived, Derive
         n = math.ceil(rows.padded_rows / _BLOCK) * math.ceil(rows.padded_k / _BLOCK)
         constants = where | padding | {"BLOCK": _BLOCK, "num_warps": 8}
         split = _launch("split_rows_in_two", n, [source, largest, parts], constants)
-    return (
-        Derived(largest, source, first),
-        Derived(parts, source, f"{allocation(tensor, source)}\n{split}"),
-    )
+    text = f"{first}\n{allocation(tensor, source)}\n{split}"
+    return Derived((tensor, bits), source, text)
 
 
 def _launch(name: str, n_programs: int, tensors: list[str], constants: dict[str, Any]) -> str:

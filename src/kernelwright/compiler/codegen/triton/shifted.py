@@ -20,9 +20,9 @@ from kernelwright.compiler.codegen.gpu.names import wrapped
 from kernelwright.compiler.codegen.triton.body import tile_name
 from kernelwright.compiler.codegen.triton.convolution import ConvolutionWriter
 from kernelwright.compiler.codegen.triton.grid import Grid, grid_of
-from kernelwright.compiler.codegen.triton.image import Image, image_name, weight_name
+from kernelwright.compiler.codegen.triton.image import Image, image_name
 from kernelwright.compiler.codegen.triton.kernel import launch_text
-from kernelwright.compiler.ir.ir import Affine, Contraction, Load, Stretch
+from kernelwright.compiler.ir.ir import Affine, Contraction, Load, Stretch, contiguous
 
 _OWN = ("first", "part")
 _IMAGE_TILE = 4096
@@ -98,7 +98,7 @@ def emit_shifted(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bo
     text = writer.text()
     launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
     dtype = "float32" if interpreted else "float16"
-    derived = (*_weights(step, writer, dtype), *_image(step, writer.positions, dtype))
+    derived = (_weights(step, writer, dtype), _image(step, writer.positions, dtype))
     return Launched(text, launch, derived)
 
 
@@ -189,7 +189,7 @@ def half_name(step: Contraction) -> str:
     return f"{step.name}_half"
 
 
-def _weights(step: Contraction, writer: _Writer, dtype: str) -> tuple[Derived, ...]:
+def _weights(step: Contraction, writer: _Writer, dtype: str) -> Derived:
     """Return the statements that make the weights a matrix with a row per output channel: taps, the
     joined tap, channels."""
     grid, source = writer.positions, step.b.tensor.name
@@ -204,16 +204,17 @@ def _weights(step: Contraction, writer: _Writer, dtype: str) -> tuple[Derived, .
     text = f"{text}.reshape({n}, {taps}, {grid.width})"
     if missing := width - grid.width:
         text = f"torch.nn.functional.pad({text}, (0, {missing}))"
-    rows, factor, half = weight_name(step), f"{step.name}_factor", half_name(step)
-    made = f"{half} = ({rows} / {factor}[:, None]).to(torch.{dtype})"
-    return (
-        Derived(rows, source, f"{rows} = {text}.reshape({n}, {taps * width})"),
-        Derived(factor, source, f"{factor} = half_factors({rows})"),
-        Derived(half, source, made),
-    )
+    half = contiguous(half_name(step), (n, taps * width), dtype)
+    factor = contiguous(f"{step.name}_factor", (n,), "float32")
+    lines = [
+        f"rows = {text}.reshape({n}, {taps * width})",
+        f"{factor.name} = half_factors(rows)",
+        f"{half.name} = (rows / {factor.name}[:, None]).to(torch.{dtype})",
+    ]
+    return Derived((half, factor), source, "\n".join(lines))
 
 
-def _image(step: Contraction, grid: Grid, dtype: str) -> tuple[Derived, ...]:
+def _image(step: Contraction, grid: Grid, dtype: str) -> Derived:
     """Return the statements that copy the image with its padding; a row has all channels of a
     position."""
     tensor, name = step.a.tensor, image_name(step)
@@ -231,14 +232,15 @@ def _image(step: Contraction, grid: Grid, dtype: str) -> tuple[Derived, ...]:
     named |= {"BLOCK_C": block_c, "BLOCK": block}
     constants = [f"{key}={value}" for key, value in named.items()]
     n = grid.n_positions * grid.aligned + grid.width  # the last rows extend beyond their positions
-    lines = [f"{name} = torch.empty({n}, dtype=torch.{dtype}, {device})"]
+    lines = [
+        f"{largest} = torch.zeros(1, {device})",
+        f"{name} = torch.empty({n}, dtype=torch.{dtype}, {device})",
+    ]
     for again in (False, True):
         groups = [[tensor.name, name, largest], [f"AGAIN={again}", *constants]]
         lines.append(wrapped(f"padded_image[{blocks}](", groups, ")"))
-    return (
-        Derived(largest, tensor.name, f"{largest} = torch.zeros(1, {device})"),
-        Derived(name, tensor.name, "\n".join(lines)),
-    )
+    made = contiguous(name, (n,), dtype), contiguous(largest, (1,), "float32")
+    return Derived(made, tensor.name, "\n".join(lines))
 
 
 def shifted_kernels(derived: str) -> list[str]:

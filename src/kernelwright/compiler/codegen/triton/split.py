@@ -162,7 +162,7 @@ def in_place(step: Contraction, letter: str) -> Derived:
 def _derived(source: Tensor, parts: Tensor, head: str, constants: Mapping[str, Any]) -> Derived:
     groups = [[source.name, parts.name], [f"{key}={value}" for key, value in constants.items()]]
     text = f"{allocation(parts, source.name)}\n{wrapped(head, groups, ')')}"
-    return Derived(parts.name, source.name, text)
+    return Derived((parts,), source.name, text)
 
 
 def extent(tensor: Tensor) -> int:

@@ -1,0 +1,183 @@
+"""One standalone file of several candidates: the sizes of a call choose among their kernels.
+
+Every candidate is a file that the rules wrote for the same module. The general one stays as it is,
+under the name ``AnySize``. Of each other one the file takes what the general one lacks, its names
+with a suffix; the checks of a call are the same text in all of them and stand there once.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kernelwright.compiler.candidate.collisions import renamed
+from kernelwright.compiler.candidate.splice import defined_names, text_of
+from kernelwright.core.syntax import parse
+
+GENERAL, ENTRY = "AnySize", "ModelNew"
+_METHODS = ("_launches_for", "why_not", "_prepared_with", "_prepare", "_steps", "forward")
+_LOOKING = frozenset({"missed", "misses_of", "Described"})
+"""The checks of a call that use ``kept_by``: they look at the module, whatever its kernels are."""
+_KEPT = '''\
+def kept_by{suffix}(module):
+    """The ``Kept`` of these kernels, inside of the module's own."""
+    return vars(kept_by(module)).setdefault("kept{suffix}", Kept())'''
+
+
+class CannotJoin(Exception):
+    """The files have no such form that their kernels could stand in one file."""
+
+
+@dataclass(frozen=True)
+class Special:
+    """A candidate for the calls of one shape."""
+
+    source: str
+    shapes: Mapping[str, tuple[int, ...]]
+    """The shapes of the forward's tensors that tell such a call, by parameter."""
+
+    @property
+    def test(self) -> str:
+        """The condition that a call has these shapes."""
+        tests = [f'getattr({n}, "shape", None) == {s}' for n, s in self.shapes.items()]
+        return " and ".join(tests)
+
+
+@dataclass
+class _File:
+    """A candidate's text, taken apart at its top level."""
+
+    source: str
+    imports: list[str] = field(default_factory=list)
+    statements: list[tuple[tuple[str, ...], str, frozenset[str]]] = field(default_factory=list)
+    """The names that each defines, its text, and the names that it uses."""
+
+    def __post_init__(self) -> None:
+        for node in parse(self.source).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imports.append(ast.unparse(node))
+            elif isinstance(node, ast.ClassDef) and node.name == ENTRY:
+                self.model = node
+            elif not _is_docstring(node):
+                used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                names = tuple(dict.fromkeys(defined_names(node)))
+                text = text_of(self.source, node)
+                self.statements.append((names, text, frozenset(used)))
+
+    @property
+    def texts(self) -> set[str]:
+        """The texts of its statements."""
+        return {text for _, text, _ in self.statements}
+
+    def methods(self) -> dict[str, str]:
+        """The texts of the methods of the module that the rules write, the last of each name."""
+        found = {n.name: n for n in self.model.body if isinstance(n, ast.FunctionDef)}
+        return {n: text_of(self.source, found[n]) for n in _METHODS if n in found}
+
+
+def joined(general: str, specials: Sequence[Special]) -> str:
+    """Return the text of a file with the kernels of ``general`` and of all ``specials``.
+
+    Raises:
+        CannotJoin: a file was not written by the rules for a whole module, or is compiled as a
+            whole by torch.compile.
+    """
+    files = [_File(text) for text in (general, *(special.source for special in specials))]
+    for each in files:
+        if not hasattr(each, "model") or "why_not" not in each.methods():
+            raise CannotJoin("a file was not written by the rules for a whole module")
+        if "_compiled = torch.compile(" in each.source:
+            raise CannotJoin("a file is compiled as a whole")
+    whole = files[0]
+    imports = dict.fromkeys(line for each in files for line in each.imports)
+    added = [line for line in imports if line not in whole.imports]
+    sections = [_with_imports(renamed(general, {ENTRY: GENERAL}), added)]
+    for number, (special, each) in enumerate(zip(specials, files[1:], strict=True), 1):
+        sections += _own_sections(special, each, whole, f"_of_size_{number}")
+    sections.append(_dispatch(whole, specials))
+    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def _own_sections(special: Special, file: _File, whole: _File, suffix: str) -> Iterator[str]:
+    """Yield what the file has besides the general one's text."""
+    private = _private_names(file, whole)
+    renames = {name: name + suffix for name in private} | {ENTRY: GENERAL}
+    yield _KEPT.format(suffix=suffix)
+    for names, text, used in file.statements:
+        is_bare = not names and (text not in whole.texts or private & used)
+        if "kept_by" not in names and (private & {*names} or is_bare):
+            yield renamed(text, renames)
+    methods = file.methods()
+    own = re.compile(rf"(\bself\.|\bdef )({'|'.join(methods)})\b(?=\W)")
+    lines = [
+        own.sub(lambda found: found[0] + suffix, renamed(text, renames))
+        for text in methods.values()
+    ]
+    shapes = ", ".join(f"{name} of {shape}" for name, shape in special.shapes.items())
+    about = f'    """The kernels for {shapes}."""'
+    yield "\n\n".join([f"class {_class_of(suffix)}:\n{about}", *lines])
+
+
+def _class_of(suffix: str) -> str:
+    return "".join(word.capitalize() for word in suffix.split("_"))
+
+
+def _private_names(file: _File, whole: _File) -> set[str]:
+    """The names that do not mean the same in both files: of other text, or of text that uses such
+    names. What kernels keep from call to call is always their own."""
+    private = {"kept_by"}
+    while True:
+        more = {
+            name
+            for names, text, used in file.statements
+            if not _LOOKING & {*names} and (text not in whole.texts or used & private)
+            for name in names
+        } - private
+        if not more:
+            return private
+        private |= more
+
+
+def _with_imports(text: str, added: Sequence[str]) -> str:
+    """The text with more imports, before its first one that is not from ``__future__``."""
+    first = next(
+        node
+        for node in parse(text).body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        and getattr(node, "module", None) != "__future__"
+    )
+    rows = text.splitlines()
+    return "\n".join([*rows[: first.lineno - 1], *added, *rows[first.lineno - 1 :]])
+
+
+def _dispatch(whole: _File, specials: Sequence[Special]) -> str:
+    """The class whose forward chooses."""
+    (forward,) = (
+        n for n in whole.model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"
+    )
+    signature = ast.unparse(forward.args)
+    passed = re.search(r"self\._reference_forward\((.*)\)", text_of(whole.source, forward))
+    if passed is None:
+        raise CannotJoin("its forward has no reference to fall back to")
+    bases = [_class_of(f"_of_size_{number}") for number in range(1, len(specials) + 1)]
+    lines = [f"class {ENTRY}({', '.join([*bases, GENERAL])}):"]
+    lines.append('    """Kernels for any size, and other ones for some sizes."""')
+    for name in ("forward", "why_not"):
+        choices = [
+            line
+            for number, special in enumerate(specials, 1)
+            for line in (
+                f"if not torch.compiler.is_compiling() and {special.test}:",
+                f"    return self.{name}_of_size_{number}({passed[1]})",
+            )
+        ]
+        body = "\n".join([*choices, f"return super().{name}({passed[1]})"])
+        lines.append(f"\n    def {name}({signature}):\n{textwrap.indent(body, ' ' * 8)}")
+    return "\n".join(lines)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
