@@ -67,8 +67,7 @@ class Timing:
     """Raw samples. Row i of every series was measured in round i, in random order, side by side.
 
     A sample is the time of a window over the calls in it. Calls in a window follow each other, each
-    on inputs of its own; on a GPU they are queued before, if they do not wait for the device, so
-    that the time is the device's. Speedups are ratios of these times.
+    on inputs of its own. Speedups are ratios of these times.
 
     Units:
         Nanoseconds. ``None`` where a series was not measured in that round.
@@ -90,6 +89,9 @@ class Timing:
     floor_ns: float = 0.0
     """The time of a call that does nothing, in a window of as many as the candidate's. It is a part
     of every sample."""
+    is_queued: bool = False
+    """Calls were queued on a GPU before their inputs existed: times are the device's, without what
+    starting kernels from Python costs."""
 
     def median_ns(self, name: str) -> float:
         """The median time of one series in nanoseconds."""

@@ -25,10 +25,15 @@ class Windows:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._ring: Ring | None = None
-        self.n_calls = 0
-        """The calls in each; 0 until that is known."""
-        self.may_queue = False
-        """True while no call has waited for the device behind the gate."""
+        self.sizes: dict[bool, int] = {}
+        """The calls in a window that are not queued, and that are; empty until that is known."""
+        self.may_queue = self.is_queued = False
+        """True if calls can be queued on the GPU behind the gate; and if they are from now on."""
+
+    @property
+    def n_calls(self) -> int:
+        """The calls in a window from now on."""
+        return self.sizes[self.is_queued]
 
     @property
     def are_open(self) -> bool:
@@ -68,7 +73,7 @@ class Windows:
         The outputs of the ``taken`` ones are read, or copied; the child learns which when the clock
         has stopped. Their places in the ring are next to each other, and the last call is one of
         them. ``before`` is given the writing of the arguments, to do what belongs before and after
-        that. Calls that ``may_queue`` are queued on the GPU by then.
+        that. Calls that are queued on the GPU are by then.
 
         Units:
             ``elapsed_ns`` in nanoseconds, for all calls together.
@@ -94,11 +99,11 @@ class Windows:
                 at_completion=poisoner,
                 then=functools.partial(self._copy, list(at.values())) if is_copied else None,
                 samples=samples,
-                go=Go(runner.next_hold(), self.may_queue, tuple(packed)),
-                at_queued=functools.partial(self._open_gate, reveal) if self.may_queue else None,
+                go=Go(runner.next_hold(), self.is_queued, tuple(packed)),
+                at_queued=functools.partial(self._open_gate, reveal) if self.is_queued else None,
             )
             runner.stand_still()
-            if self.may_queue:
+            if self.is_queued:
                 self.ring.shut()
             else:
                 reveal()

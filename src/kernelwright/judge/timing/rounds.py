@@ -128,6 +128,10 @@ class _Rounds:
                 if self._stopwatch.n_calls(runner) == 1:
                     self._stopwatch.call(runner, self._observer.inputs("warm"))
                     self._stopwatch.rest(runner)
+        # Like with like: what starting kernels costs is in all times or in none.
+        pair = (CANDIDATE, self._contest.strongest)
+        self._series.is_queued = all(self._windows(name).may_queue for name in pair)
+        self._stopwatch.queue_calls(self._contest.runners.values(), self._series.is_queued)
         if any(self._windows(name).are_open for name in self._contest.runners):
             for number in range(LATENCY_ROUNDS + 1):
                 self._latency_round(self._observer.inputs("waited for", number), number)

@@ -31,6 +31,8 @@ class Series:
     samples_ns: dict[str, list[int]]
     compared: str
     """The baseline whose outputs are taken as the candidate's are."""
+    is_queued: bool = False
+    """As for ``Timing``."""
     n_calls: dict[str, int] = field(default_factory=dict)
     """The calls in a window, by name."""
     latency_ns: dict[str, list[int]] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Series:
             calls=dict(self.n_calls),
             latency_ns={name: tuple(samples) for name, samples in self.latency_ns.items()},
             floor_ns=floor_ns(n_calls),
+            is_queued=self.is_queued,
         )
 
 

@@ -31,7 +31,7 @@ WINDOW_NS = {"cpu": 5e6, "cuda": 20e6}
 message that begins it and the one that ends it, is 0.06 ms on a CPU; on an H200 it is 0.2 ms, for
 the GPU changes its context, and is a part of every time: nothing is subtracted."""
 QUEUED_NS = 3e6
-"""The same for calls that are queued on a GPU behind the gate, where a window costs 0.03 ms."""
+"""The same for calls that are queued on a GPU behind the gate, where a window costs 0.05 ms."""
 MOST_CALLS = 256
 """The most calls in a window. A GPU's queue takes 1,024 kernels."""
 RING_SHARE = 1 / 64
@@ -247,53 +247,58 @@ class Stopwatch:
         """The calls in a module's windows: as many as take WINDOW_NS, or QUEUED_NS on a GPU if they
         do not wait for the device. It is found by calls on the first ``most_calls`` inputs, which
         are never timed for a verdict; the module is warm then."""
-        windows = self.windows_of(runner)
-        if windows.n_calls:
+        windows, most = self.windows_of(runner), self.most_calls
+        if windows.sizes:
             return windows.n_calls
-        windows.n_calls = 1
-        if self.inputs is None or not self.most_calls:
+        windows.sizes[False] = 1
+        if (
+            self.inputs is None
+            or not most
+            or (self.backend.kind == "cpu" and self._is_long(runner))
+        ):
             return 1
-        if self.backend.kind == "cpu" and self._is_long(runner):
-            return 1
-        windows.open(self.inputs.form, self.most_calls)
-        has_gate, windows.may_queue = windows.may_queue, False
-        n = self._grown(runner, 1, self.most_calls)
-        if has_gate:
-            windows.may_queue = True
-            n = self._grown(runner, n, self.most_calls)
-        windows.n_calls = n
-        return n
+        windows.open(self.inputs.form, most)
+        n = windows.sizes[False] = self._grown(runner, 1, WINDOW_NS[self.backend.kind])
+        if windows.may_queue:
+            windows.is_queued = True
+            windows.may_queue = self._tried(runner, 1, QUEUED_NS) is not None
+            windows.is_queued = windows.may_queue
+        if windows.is_queued:
+            windows.sizes[True] = self._grown(runner, n, QUEUED_NS)
+        return windows.n_calls
 
-    def _grown(self, runner: Runner, n: int, most: int) -> int:
-        """The number of calls in a window that is long enough, from ``n`` on."""
-        windows = self.windows_of(runner)
-        target_ns = QUEUED_NS if windows.may_queue else WINDOW_NS[self.backend.kind]
+    def queue_calls(self, runners: Iterable[Runner], are_queued: bool = True) -> None:
+        """Queue the calls of these modules from now on, where they can be, or none of them."""
+        for runner in runners:
+            windows = self.windows_of(runner)
+            windows.is_queued = windows.may_queue and are_queued
+
+    def _grown(self, runner: Runner, n: int, target_ns: float) -> int:
+        """The number of calls in a window that takes so long, from ``n`` on."""
+        most = self.most_calls
         for _ in range(MOST_SIZINGS):
-            elapsed_ns, is_stuck = self._tried(runner, n, target_ns)
-            if is_stuck and n == 1:
-                windows.may_queue = False
-                return self._grown(runner, 1, self.most_calls)
-            if is_stuck:
-                n = most = n // 4
+            elapsed_ns = self._tried(runner, n, target_ns)
+            if elapsed_ns is None:  # the queue is full
+                n = most = max(1, n // 4)
             elif elapsed_ns > target_ns / 2 or n == most:
                 break
             else:
                 n = min(most, math.ceil(n * target_ns / elapsed_ns))
         return n
 
-    def _tried(self, runner: Runner, n: int, target_ns: float) -> tuple[float, bool]:
-        """The time of a window of so many calls, and whether they could not be queued. One that is
-        long is tried again: the process may have had to wait for a core."""
+    def _tried(self, runner: Runner, n: int, target_ns: float) -> float | None:
+        """The time of a window of so many calls; None if they are to be queued and cannot be. One
+        that is long is tried again: the process may have had to wait for a core."""
         elapsed_ns = math.inf
         for _ in range(N_TRIED):
             window = self._first_window(runner, n)
             self.rest(runner)
-            if self.windows_of(runner).may_queue and not window.was_queued:
-                return elapsed_ns, True
+            if self.windows_of(runner).is_queued and not window.was_queued:
+                return None
             elapsed_ns = min(elapsed_ns, window.elapsed_ns)
             if elapsed_ns < target_ns / 2:
                 break
-        return elapsed_ns, False
+        return elapsed_ns
 
     def _is_long(self, runner: Runner) -> bool:
         """True if one call takes longer than a window has to, time after time."""
@@ -355,6 +360,7 @@ class Stopwatch:
         samples: dict[str, list[float]] = {name: [] for name in runners}
         for runner in runners.values():
             self.prioritise(runner)
+        self.queue_calls(runners.values())
         with self.gathered(runners.values()):
             for _ in range(n_rounds + 1):
                 for name in random.sample(list(runners), len(runners)):
