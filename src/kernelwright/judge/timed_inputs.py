@@ -17,8 +17,9 @@ from kernelwright.judge.perturb.fixed import Fixed, find_variable, renew
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.sandbox.ring import Form, Packed
 
-DRAWING_S = 1.0
-"""The time that one judge takes to draw inputs of timed calls; those beyond are varied."""
+DRAWING_S, SLOW_S = 1.0, 3e-3
+"""The time that one judge takes to draw inputs of timed calls; those beyond are varied if a draw
+takes longer than the second, for varying takes some time too."""
 FEWEST_DRAWN = 2
 KEPT_SHARE = 0.02
 """The share of the device's memory in which they are kept for the next candidates."""
@@ -44,7 +45,7 @@ class TimedInputs:
         self.form = Form(oracle.first_arguments, oracle.example)
         self._n_kept_most = int(room_bytes // max(1, self.form.input_bytes))
         self._kept: dict[int, TimedInput] = {}
-        self._drawing_s = 0.0
+        self._drawing_s, self._n_drawn = 0.0, 0
 
     @functools.cached_property
     def may_share_windows(self) -> bool:
@@ -67,10 +68,11 @@ class TimedInputs:
     def _made(self, number: int) -> TimedInput:
         seed = derive_seed(self._oracle.secret, "timed", number)
         draw = Draw(TASK, seed)
-        if self._drawing_s < DRAWING_S or not self._bases or not any(self._variable.which):
+        if not self._is_slow() or not self._bases or not any(self._variable.which):
             start_s = time.monotonic()
             arguments = self._oracle.arguments(draw)
             self._drawing_s += time.monotonic() - start_s
+            self._n_drawn += 1
         else:
             base = self._bases[number % len(self._bases)]
             arguments = renew(base.arguments, self._variable, seed)
@@ -78,6 +80,10 @@ class TimedInputs:
             return TimedInput(draw, arguments, None)
         packed = Packed(arguments)
         return TimedInput(draw, packed.arguments, packed)
+
+    def _is_slow(self) -> bool:
+        """True if drawing has taken long enough."""
+        return self._drawing_s > max(DRAWING_S, SLOW_S * self._n_drawn)
 
     @functools.cached_property
     def _bases(self) -> list[TimedInput]:

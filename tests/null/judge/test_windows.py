@@ -93,6 +93,7 @@ def test_inputs_that_take_long_to_draw_are_varied(monkeypatch):
     made = inputs("torch.randn(64) + 3, 2")
     drawn = [made.of(n).arguments[0] for n in range(2)]
     monkeypatch.setattr(timed_inputs, "DRAWING_S", 0.0)
+    monkeypatch.setattr(timed_inputs, "SLOW_S", 0.0)
     varied = [made.of(n).arguments[0] for n in range(2, 40)]
     assert len({tuple(x.tolist()) for x in (*drawn, *varied)}) == 40
     for x in varied:
