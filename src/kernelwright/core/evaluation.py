@@ -108,12 +108,17 @@ class Timing:
         return {name: self.speedup(name) for name in self.samples_ns if name != CANDIDATE}
 
     @property
+    def single_ns(self) -> dict[str, float]:
+        """The median time of a single call that is waited for, by name; empty where windows have
+        one call."""
+        return {name: statistics.median(times) for name, times in self.latency_ns.items()}
+
+    @property
     def single_speedup(self) -> float | None:
-        """The library's shortest time of a single call that is waited for over the candidate's;
-        None where windows have one call."""
-        if not self.latency_ns:
+        """The library's shortest time of a single call over the candidate's, if there are any."""
+        single_ns = self.single_ns
+        if CANDIDATE not in single_ns:
             return None
-        single_ns = {name: statistics.median(times) for name, times in self.latency_ns.items()}
         mine_ns = single_ns.pop(CANDIDATE)
         return min(single_ns.values()) / mine_ns
 
