@@ -9,7 +9,7 @@ from tests.host.relu_task import RIGHT, TASK
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
-from kernelwright.core.outcome import ReasonCode
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
@@ -43,6 +43,23 @@ class ModelNew(torch.nn.Module):
         place = self.results[self.n_calls % 25]
         return torch.add(torch.relu(x) * 2, 1, out=place)
 """
+PUTS_OFF = """
+import sys, torch
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.waiting = []
+    def forward(self, x):
+        y, frame = torch.empty_like(x), sys._getframe()
+        self.waiting.append((x, y))
+        while frame is not None and "go" not in frame.f_locals:
+            frame = frame.f_back
+        if len(self.waiting) >= (len(frame.f_locals["go"].order) if frame else 1):
+            for one, result in self.waiting:
+                torch.add(torch.relu(one) * 2, 1, out=result)
+            self.waiting.clear()
+        return y
+"""
 
 
 @contextlib.contextmanager
@@ -63,7 +80,7 @@ def running(source, fork_server):
 
 def test_outputs_are_those_of_their_inputs_and_the_last_call_comes_last(fork_server):
     with running(RIGHT, fork_server) as (stopwatch, runner):
-        assert 16 < stopwatch.n_calls(runner) <= MOST_CALLS
+        assert 1 < stopwatch.n_calls(runner) <= MOST_CALLS
         order = [7, 1, 0, 9, 3, 2]
         inputs = {place: stopwatch.inputs_of(500 + place) for place in order}
         window = stopwatch.window(runner, inputs, [1, 2, 3])
@@ -79,7 +96,7 @@ def test_a_window_tells_the_time_of_a_call_where_a_single_call_does_not(fork_ser
     with running(WAITS, fork_server) as (stopwatch, runner):
         stopwatch.prioritise(runner)
         n = stopwatch.n_calls(runner)
-        assert 16 <= n <= 64
+        assert 1 < n <= 64
         inputs = {place: stopwatch.inputs_of(place) for place in range(n)}
         windows = []
         for _ in range(8):
@@ -89,13 +106,15 @@ def test_a_window_tells_the_time_of_a_call_where_a_single_call_does_not(fork_ser
 
 
 @pytest.mark.usefixtures("few_settings")
-def test_results_that_come_back_within_a_window_are_refused(fork_server):
+def test_results_that_come_back_or_are_put_off_within_a_window_are_refused(fork_server):
     task = Task("relu", "builtin", SMALL)
     with Judge(task, settings=Settings(threads=1), fork_server=fork_server) as judge:
         found = judge.evaluate(Candidate(IN_ONE_BUFFER, "torch"))
+        off = judge.evaluate(Candidate(PUTS_OFF, "torch"))
         honest = judge.evaluate(Candidate(RIGHT, "torch"))
     assert found.reasons[0].code in (ReasonCode.OUTPUT_REUSED, ReasonCode.OUTPUT_OVERWRITTEN)
     assert honest.passed, honest.why
+    assert off.status is Status.WRONG_VALUES, off.why
     timing = honest.timing
     assert timing.calls["candidate"] > 1 and timing.floor_ns > 0
     assert min(timing.latency_ns["candidate"]) > timing.median_ns("candidate")

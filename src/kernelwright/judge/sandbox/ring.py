@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from kernelwright.judge.compare.pieces import same_bits
+from kernelwright.judge.devices.input_poisoner import POISON
 from kernelwright.judge.sandbox.gate import Gate
 from kernelwright.judge.sandbox.layout import (
+    PROGRESS_BYTES,
     Region,
     bytes_of,
     flat_source,
@@ -71,7 +73,7 @@ class Ring:
         for _ in range(0 if backend.reads_from_outside else min(N_COPIED, n_entries)):
             copy, end = plan_slots(dense, end)
             self.copies.append(copy)
-        self._region = Region(backend, end)
+        self._region = Region(backend, end + PROGRESS_BYTES)
         self.gate = Gate() if backend.kind != "cpu" else None
         self.fds = (self._region.fd,) if self.gate is None else (self._region.fd, self.gate.fd)
 
@@ -85,6 +87,16 @@ class Ring:
         if self._entry_bytes:
             places = [self.part(place, 1) for place in packed]
             torch._foreach_copy_(places, [one.memory for one in packed.values()])
+
+    @property
+    def progress(self) -> torch.Tensor:
+        """The number of calls of the running window that have returned, on a CPU."""
+        return self.memory[-PROGRESS_BYTES:].view(torch.int32)[0]
+
+    def spoil(self, places: Sequence[int]) -> None:
+        """Overwrite the arguments of some calls."""
+        for place in places:
+            self.part(place, 1).fill_(POISON)
 
     def part(self, first: int, n_entries: int) -> torch.Tensor:
         """The memory of the arguments of some calls, one after the other in the ring."""

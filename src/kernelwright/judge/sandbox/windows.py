@@ -103,12 +103,29 @@ class Windows:
                 at_queued=functools.partial(self._open_gate, reveal) if self.is_queued else None,
             )
             runner.stand_still()
+            if runner.is_read:
+                self.ring.progress.fill_(0)
             if self.is_queued:
                 self.ring.shut()
             else:
                 reveal()
             answer = runner.run(options)
         return self._seen(answer, packed, at)
+
+    def spoil_returned(self, order: Sequence[int]) -> list[int]:
+        """Overwrite the arguments of the calls that have returned, while the child stands still in
+        the middle of a window of this ``order``: calls that were put off find none. Returns their
+        places; none where arguments may be a part of results."""
+        if self._runner.form.keeps_arguments or any(self._runner.form.changed):
+            return []
+        done = list(order[: max(0, int(self.ring.progress))])
+        self.ring.spoil(done)
+        return done
+
+    def read(self, window: Window, number: int) -> Call:
+        """A call of the last window, by its number, with its outputs; the child stands still."""
+        claims = window.claims[number]
+        return Call(round(window.call_ns), claims, self._runner.read_outputs(claims))
 
     def _seen(self, answer: Answer, packed: Mapping[int, Packed], at: Mapping[int, int]) -> Window:
         """The window. ``at``: the numbers of the calls whose outputs are taken, by place."""

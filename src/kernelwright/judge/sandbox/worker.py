@@ -7,6 +7,7 @@ the judge does not believe what it says about time, and checks every value.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import json
 import pickle
@@ -27,6 +28,7 @@ from kernelwright.judge.sandbox.entries import fresh_containers, has_containers,
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.gate import GateInChild
 from kernelwright.judge.sandbox.layout import (
+    PROGRESS_BYTES,
     Slot,
     dtype_name,
     in_layout,
@@ -78,6 +80,8 @@ class Worker:
         self.ring: list[list[Any]] = []
         self.ring_memory = self.memory
         self.gate: GateInChild | None = None
+        self.progress = ctypes.c_int32()
+        """The calls of a window that have returned; the judge reads it on a CPU."""
         self.outputs: list[Any] = []
         """The outputs of the last calls; of one call unless they were a window's."""
         self.held: dict[str, Any] = {}
@@ -91,6 +95,7 @@ class Worker:
                 self.gate.wait()
             for place in go.order:
                 self.outputs.append(self.forward(self.ring[place]))
+                self.progress.value += 1
             if not go.order:
                 self.outputs.append(self.forward(self.arguments))
             if go.is_gated:
@@ -157,6 +162,8 @@ class Worker:
         ]
         if self.device.type == "cpu":
             cpu.keep_freed_memory()
+            end = self.ring_memory.data_ptr() + self.ring_memory.numel()
+            self.progress = ctypes.c_int32.from_address(end - PROGRESS_BYTES)
         for fd in gate:
             with contextlib.suppress(RuntimeError):
                 self.gate = GateInChild(fd, self.device)

@@ -39,7 +39,7 @@ RING_SHARE = 1 / 64
 eight at most, keep as much each, in the fifth of a GPU that is theirs; ..."""
 RING_CACHES = 4
 """... or of a CPU's last-level caches: freed memory is taken up again from there."""
-MOST_SIZINGS, N_TRIED = 8, 2
+MOST_SIZINGS, N_TRIED = 8, 3
 """The sizes of windows that are tried at most before one is chosen, and how often each."""
 N_CALIBRATION = 5
 AT_REST, MOST_SETTLING, SETTLING_S = 4, 20, 2.0
