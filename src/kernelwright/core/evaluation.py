@@ -91,7 +91,8 @@ class Timing:
     of every sample."""
     is_queued: bool = False
     """Calls were queued on a GPU before their inputs existed: times are the device's, without what
-    starting kernels from Python costs."""
+    starting kernels from Python costs. A candidate whose calls wait for the device pays for that
+    all the same."""
 
     def median_ns(self, name: str) -> float:
         """The median time of one series in nanoseconds."""

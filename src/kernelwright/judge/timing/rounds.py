@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
-from kernelwright.core.outcome import Warned
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.sandbox.calls import Window
 from kernelwright.judge.sandbox.ring import N_COPIED
 from kernelwright.judge.sandbox.runner import Runner
@@ -128,10 +128,14 @@ class _Rounds:
                 if self._stopwatch.n_calls(runner) == 1:
                     self._stopwatch.call(runner, self._observer.inputs("warm"))
                     self._stopwatch.rest(runner)
-        # Like with like: what starting kernels costs is in all times or in none.
-        pair = (CANDIDATE, self._contest.strongest)
-        self._series.is_queued = all(self._windows(name).may_queue for name in pair)
-        self._stopwatch.queue_calls(self._contest.runners.values(), self._series.is_queued)
+        # The library says whether what starting kernels costs is in the times: a candidate that
+        # waits for the device would else have that added to the library's.
+        are_queued = self._windows(self._contest.strongest).may_queue
+        self._stopwatch.queue_calls(self._contest.runners.values(), are_queued)
+        self._series.is_queued = are_queued
+        if are_queued and not self._windows(CANDIDATE).may_queue:
+            said = "its calls wait for the device: unlike the library's they cannot be queued"
+            self._observer.warn([Warned(WarningCode.WAITS_FOR_DEVICE, said)])
         if any(self._windows(name).are_open for name in self._contest.runners):
             for number in range(LATENCY_ROUNDS + 1):
                 self._latency_round(self._observer.inputs("waited for", number), number)
