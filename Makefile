@@ -6,6 +6,10 @@ BUDGET ?= 90s
 BIN := .venv/bin
 # Tests that time nothing run side by side; the others run one at a time, because they measure.
 SIDE_BY_SIDE := tests/null tests/snapshots $(addprefix tests/host/,suites emit emit_gpu port compiler)
+# Of the tests of emitted modules, those of what every user meets.
+MODULES := $(filter-out $(addprefix tests/host/compiler/test_,traced.py inductor.py training.py \
+  changed_modules.py free_sizes.py own_modules.py linear_cross_entropy.py libraries.py joined.py \
+  other_uses.py),$(wildcard tests/host/compiler/test_*.py))
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := $(PYTEST) -n auto --maxprocesses 4
 # What shows that every command works, and that the judge isolates and refuses.
@@ -18,7 +22,7 @@ optimize: .venv/installed
 	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
 
 test: .venv/installed-test lint
-	$(PARALLEL) -m "not slow" $(SIDE_BY_SIDE)
+	$(PARALLEL) -m "not slow" $(filter-out %/compiler,$(SIDE_BY_SIDE)) $(MODULES)
 	$(PYTEST) -m "not slow" $(COMMANDS)
 
 test-all: .venv/installed-test lint
@@ -41,7 +45,7 @@ lint: .venv/installed-test
 	touch $@
 
 .venv/installed-test: .venv/installed
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,triton,port,data,swarm,train]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,tuner,triton,port,data,swarm,train]'
 	touch $@
 
 clean:

@@ -4,7 +4,11 @@ Both are emitted from the same program under the same schedule, and called in tu
 means that the kernel with the free size is slower. Times are the fastest tenth of the calls, since
 other programs on the machine only ever add to a time.
 
-    python benchmarks/free_sizes.py [--dialect cpp] [--device cpu] [--rounds 200]
+With ``--joined`` the second file is the first one joined with kernels for two other shapes, and the
+ratio is that of the joined file over the general one alone, on the main shape, where both run the
+same kernel: what it costs that sizes choose.
+
+    python benchmarks/free_sizes.py [--joined] [--dialect cpp] [--device cpu] [--rounds 200]
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
+import itertools
 import statistics
 import tempfile
 import time
@@ -20,11 +25,13 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from kernelwright.compiler.candidate.joined import Special, joined
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
+from kernelwright.dialects.devices import resolve
 from kernelwright.loaders import open_reference
-from kernelwright.proposers.rules.proposer import OpenedTask, emitters, variants
+from kernelwright.proposers.rules.proposer import OpenedTask, emitters, proposals, variants
 
 LINEAR = "self.f = nn.Linear(512, 512)"
 FORWARDS = {
@@ -73,6 +80,22 @@ def modules(task: Task, dialect: str, device: str) -> tuple[nn.Module, nn.Module
     return found[0], found[1]
 
 
+def joined_modules(task: Task, dialect: str, device: str) -> tuple[nn.Module, nn.Module]:
+    """The general kernels, joined with others for a half and a quarter of the rows, and alone."""
+    rows = int(open_reference(task).inputs(0)[0].shape[0])
+    others = [task.source.replace(f"randn({rows}, ", f"randn({rows // part}, ") for part in (2, 4)]
+    texts, shapes = [], []
+    for number, source in enumerate((task.source, *others)):
+        of_shape = Task(task.name, "kernelbench", source)
+        brief = Brief(of_shape, resolve(Device.parse(device)), (dialect,), threads=2)
+        found = [*itertools.islice(proposals(brief), 1 + bool(number))]
+        texts.append(found[-1].candidate.source)
+        shapes.append(tuple(open_reference(of_shape).inputs(0)[0].shape))
+    specials = [Special(t, {"x": s}) for t, s in zip(texts[1:], shapes[1:], strict=True)]
+    both = [executed(text).to(device).eval() for text in (joined(texts[0], specials), texts[0])]
+    return both[0], both[1]
+
+
 def executed(source: str) -> nn.Module:
     """The file's module: Triton reads the file back."""
     path = Path(tempfile.mkdtemp()) / "candidate.py"
@@ -107,13 +130,16 @@ def main() -> None:
     parser.add_argument("--dialect", default="cpp")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--joined", action="store_true")
     given = parser.parse_args()
-    print("| kernel | fixed, µs | free, µs | free / fixed |\n|---|---|---|---|")
+    before, after = ("general", "joined") if given.joined else ("fixed", "free")
+    print(f"| kernel | {before}, µs | {after}, µs | {after} / {before} |\n|---|---|---|---|")
     for name, (shape, init, forward) in FORWARDS.items():
         task = Task(
             name, "kernelbench", TASK.format(shape=shape, init=init or "pass", forward=forward)
         )
-        pair = modules(task, given.dialect, given.device)
+        made = joined_modules if given.joined else modules
+        pair = made(task, given.dialect, given.device)
         x = open_reference(task).inputs(0, given.device)[0]
         for module in pair:
             assert module.why_not(x) == "", module.why_not(x)

@@ -3,24 +3,27 @@
     python benchmarks/training_steps.py --device cuda [--only swiglu] [--budget 90] [--out DIR]
 
 For each operator and dtype a search (``kw.optimize(..., backward=True)``) runs for ``--budget``
-seconds. The module that ``kw.build`` gives, the module itself, its compiled form and, where
-liger-kernel is installed and has the operator, Liger's are then timed side by side: forward, then
-gradients for a random cotangent. Inputs are written anew and caches flushed before each step,
-since Liger's kernels overwrite what they are given. A ratio is the other's time over ours, the
-median of the rounds with a bootstrapped 95 % interval: above 1 our kernels are faster. Memory is
-what a step adds to the peak, on a GPU. The gradients' error is the largest, relative to the largest
-float64 gradient, beside eager's own. On a CPU sizes are smaller, and float32 is run alone.
+seconds; with ``--first N`` the rules' first N candidates are timed instead, none of them tuned or
+judged, and the fastest is taken. The module that ``kw.build`` gives, the module itself, its
+compiled form and, where liger-kernel is installed and has the operator, Liger's are then timed side
+by side: forward, then gradients for a random cotangent, with all launches queued before the step
+begins. Inputs are written anew and caches flushed before each step, since Liger's kernels overwrite
+what they are given. A ratio is the other's time over ours, the median of the rounds with a
+bootstrapped 95 % interval: above 1 our kernels are faster. Memory is what a step adds to the peak,
+on a GPU. The gradients' error is the largest, relative to the largest float64 gradient, beside
+eager's own. On a CPU sizes are smaller, and float32 is run alone.
 """
 
 from __future__ import annotations
 
 import copy
 import importlib.util
+import itertools
 import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +34,15 @@ import torch.nn.functional as F
 from torch import nn
 
 import kernelwright as kw
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.dialects.devices import resolve
+from kernelwright.loaders.training_step import training_step
+from kernelwright.proposers.rules import RulesProposer
 
 N_ROUNDS = {"cuda": 60, "cpu": 12}
 N_ROWS = {"cuda": 8192, "cpu": 512}
+N_QUICK = 9
 FLUSH_BYTES = 256 << 20
 """More than the last cache of either kind of device."""
 N_RESAMPLED = 1000
@@ -312,12 +321,17 @@ class Clock:
             run()
             return time.perf_counter() - start_s
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(1_000_000)  # the launches of a step are queued before it begins
+        torch.cuda._sleep(6_000_000)  # the launches of a step are queued before it begins
         begin.record()
         run()
         end.record()
         torch.cuda.synchronize()
         return begin.elapsed_time(end) / 1e3
+
+    def quick_s(self, steps: Steps, module: nn.Module) -> float:
+        """The median of a few steps after two that build what is built late."""
+        run = steps.step(module, list(module.parameters()))
+        return statistics.median([self.time_s(steps, run) for _ in range(N_QUICK)][2:])
 
     def added_bytes(self, steps: Steps, run: Step) -> int:
         """What a step adds to the peak of allocated memory."""
@@ -343,22 +357,62 @@ def ratio(ours: Sequence[float], others: Sequence[float]) -> tuple[float, float,
     return statistics.median(rounds), low, high
 
 
-def measured(
-    operator: Operator, dtype: torch.dtype, device: str, budget_s: float, out: Path
-) -> dict:
+@dataclass(frozen=True)
+class Ways:
+    """How kernels are found."""
+
+    device: str
+    budget_s: float
+    n_first: int
+    out: Path
+
+    def search(self, name: str, module: nn.Module, inputs: list) -> tuple[nn.Module, dict]:
+        """The module that a search gives, and what is said of it."""
+        result = kw.optimize(
+            copy.deepcopy(module), inputs, backward=True, device=self.device,
+            budget_s=self.budget_s, out=str(self.out / name),
+            archive=str(self.out / "archive.sqlite"),
+        )  # fmt: skip
+        built = kw.build(result, state_dict=module.state_dict())
+        best = result.best.candidate.dialect if result.best else f"library: {result.strongest}"
+        judged = str(result.evaluation.speedup) if result.evaluation else ""
+        return built, {"best": best, "judged": judged, "why": why_none(result)}
+
+    def first(self, module: nn.Module, inputs: list) -> Iterator[tuple[str, nn.Module]]:
+        """The first candidates of the rules, with their dialects."""
+        task = training_step(kw.load(copy.deepcopy(module), inputs=inputs))
+        device = resolve(Device.parse(self.device))
+        dialects = ("cpp",) if self.device == "cpu" else ("triton", "cuda")
+        brief = Brief(task, device, dialects, threads=torch.get_num_threads(), budget_s=5.0)
+        folder = self.out / "first"
+        folder.mkdir(exist_ok=True)
+        for proposal in itertools.islice(RulesProposer().propose(brief), self.n_first):
+            path = folder / f"{proposal.candidate.digest[3:15]}.py"
+            path.write_text(proposal.candidate.source)
+            built = kw.build(path, state_dict=module.state_dict(), on_miss="raise")
+            yield proposal.candidate.dialect, built
+
+
+def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
     """The row of one operator in one dtype."""
+    device = ways.device
     n_rows = N_ROWS[device.partition(":")[0]]
     module = operator.module(n_rows).to(dtype)
     inputs = [v.to(dtype) if v.is_floating_point() else v for v in operator.inputs(n_rows)]
-    result = kw.optimize(
-        copy.deepcopy(module), list(inputs), backward=True, device=device, budget_s=budget_s,
-        out=str(out / f"{operator.name}-{dtype}".replace("torch.", "")),
-        archive=str(out / "archive.sqlite"),
-    )  # fmt: skip
+    name = f"{operator.name}-{dtype}".replace("torch.", "")
+    said = {"best": "first", "judged": "", "why": "not judged"}
+    if ways.n_first:
+        found = [*ways.first(module, list(inputs))]
+        if not found:
+            raise LookupError("the rules leave all of it to the library")
+    else:
+        built, said = ways.search(name, module, list(inputs))
+        found = [(said["best"], built)]
     module = module.to(device)
     inputs = [v.detach().to(device).requires_grad_(v.requires_grad) for v in inputs]
-    built = kw.build(result, state_dict=module.state_dict()).to(device)
-    steps = Steps(module, inputs)
+    steps, clock = Steps(module, inputs), Clock(device)
+    ours = [(label, each.to(device)) for label, each in found]
+    best, built = min(ours, key=lambda one: clock.quick_s(steps, one[1]))
     forms: dict[str, tuple[Callable[..., Any], Sequence[torch.Tensor]]] = {
         "ours": (built, list(built.parameters())),
         "eager": (module, steps.weights),
@@ -369,7 +423,6 @@ def measured(
         forms["liger"] = (liger, steps.weights)
     exact = exact_gradients(steps, module)
     runs = {name: steps.step(*form) for name, form in forms.items()}
-    clock = Clock(device)
     errors, times = {}, {name: [] for name in runs}
     for name, run in runs.items():
         steps.renew()
@@ -377,13 +430,11 @@ def measured(
     for _ in range(N_ROUNDS[device.partition(":")[0]]):
         for name in random.sample(list(runs), len(runs)):
             times[name].append(clock.time_s(steps, runs[name]))
-    best = result.best.candidate.dialect if result.best else f"library: {result.strongest}"
     return {
         "operator": operator.name,
         "dtype": str(dtype).removeprefix("torch."),
+        **said,
         "best": best,
-        "judged": str(result.evaluation.speedup) if result.evaluation else "",
-        "why": why_none(result),
         "ms": {name: statistics.median(found) * 1e3 for name, found in times.items()},
         "ratios": {n: ratio(times["ours"], found) for n, found in times.items() if n != "ours"},
         "mb": {name: clock.added_bytes(steps, run) / 1e6 for name, run in runs.items()},
@@ -412,7 +463,7 @@ def shown(row: dict[str, Any]) -> str:
     error = f"{row['errors']['ours']:.1e} (eager {row['errors']['eager']:.1e})"
     head = f"{row['operator']:20} {row['dtype']:8} {row['best']:20} {row['ms']['ours']:8.3f} ms"
     line = f"{head}  {ratios}  MB: {memory or '—'}  error {error}"
-    return line if row["judged"] else f"{line}\n    {row['why']}"
+    return line if row["judged"] or row["why"] == "not judged" else f"{line}\n    {row['why']}"
 
 
 @click.command()
@@ -420,12 +471,19 @@ def shown(row: dict[str, Any]) -> str:
 @click.option("--only", multiple=True, help="An operator; repeatable.")
 @click.option("--dtype", "dtypes", multiple=True, default=("float32", "bfloat16"))
 @click.option("--budget", "budget_s", default=90.0, help="Seconds of each search.")
+@click.option("--first", "n_first", default=0, help="Time so many candidates; do not search.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("training-steps"))
 def main(
-    device: str, only: tuple[str, ...], dtypes: tuple[str, ...], budget_s: float, out: Path
+    device: str,
+    only: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    budget_s: float,
+    n_first: int,
+    out: Path,
 ) -> None:
     """Print a row for each operator and dtype, and keep them in OUT/rows.jsonl."""
     out.mkdir(parents=True, exist_ok=True)
+    ways = Ways(device, budget_s, n_first, out)
     for operator in OPERATORS:
         if only and operator.name not in only:
             continue
@@ -434,7 +492,7 @@ def main(
                 continue
             torch.manual_seed(0)
             try:
-                row = measured(operator, getattr(torch, dtype), device, budget_s, out)
+                row = measured(operator, getattr(torch, dtype), ways)
             except Exception as error:  # one operator must not end the table
                 click.echo(f"{operator.name:20} {dtype:8} {type(error).__name__}: {error}")
                 continue

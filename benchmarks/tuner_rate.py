@@ -18,24 +18,18 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from tuned import BUILTIN, Untunable, timed_dialects, tuned
 
-from kernelwright.core.candidate import Brief
+from kernelwright.core.candidate import Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.settings import Settings, parse_seconds
+from kernelwright.core.settings import parse_seconds
 from kernelwright.core.task import Task
 from kernelwright.core.trial import Trial
 from kernelwright.dialects.devices import gpu_name, resolve
-from kernelwright.dialects.usable import usable_dialects
-from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
+from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.loaders import load
-from kernelwright.tuner.process import process_for
-from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.racing import FINAL_STAGES
-from kernelwright.tuner.space import Space
-from kernelwright.tuner.trials import TrialRunner
-from kernelwright.tuner.tuner import BATCH, Tuner
 
-BUILTIN = Path(__file__).parents[1] / "src/kernelwright/suites/builtin"
 TASKS = ("rms_norm", "softmax", "layer_norm", "cross_entropy", "gemm_bias_gelu", "conv_bias_relu")
 CURVE = (1, 4, 16, 64, 256, 1024)
 
@@ -71,43 +65,31 @@ def measured(
     task: Task, device: Device, dialect: str, budget_s: float, server: SharedForkServer
 ) -> list[str]:
     """Search a task in one dialect; return the cells of a row."""
-    settings = Settings(device=str(device))
-    with Judge(task, device=device, settings=settings, fork_server=server) as judge:
-        if reason := why_untunable(judge):
-            return [reason]
-        question = question_of(judge)
-        assert question is not None
-        brief = Brief(task, device, (dialect,), threads=judge.threads, budget_s=budget_s)
-        log = Log()
-        with process_for(judge, (dialect,)) as process:
-            process.give(question)
-            runner = TrialRunner(process, judge.device_lock)
-            tuner = Tuner(
-                Space(brief),
-                runner,
-                batch_size=BATCH[device.kind],
-                builds_ahead=judge.machine.backend.compiles_elsewhere,
-                on_trials=log,
-            )
-            tuner.run(time.monotonic() + budget_s)
-            if not tuner.leaders:
+    log = Log()
+    try:
+        with tuned(task, device, (dialect,), server, budget_s=budget_s, on_trials=log) as opened:
+            log.start_s = time.monotonic()
+            opened.tuner.run(time.monotonic() + budget_s)
+            if not opened.tuner.leaders:
                 why = [f"{trial.outcome}: {trial.detail}" for trial in log.trials]
                 return ["no trial succeeded: " + (why or ["there is none"])[0][:100]]
-            best = tuner.finalists(1)[0]
-            first = next(p for p in reversed(tuner.leaders) if is_first(p.candidate.digest, log))
-            pair = runner.measure([first, best], FINAL_STAGES) if first != best else []
-        gain = pair[0].time_ns / pair[1].time_ns if pair else 1.0
-        ends = " ".join(f"{end_s:.1f}" for end_s, _ in log.races[:12])
-        outcomes = Counter(str(trial.outcome) for trial in log.trials)
-        told = " ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
-        fastest_us = min(t.time_ns for t in log.trials if t.time_ns) / 1e3
-        return [log.rates(), told, f"{fastest_us:.0f}", *log.curve(), f"{gain:.2f}", ends]
+            best = opened.tuner.finalists(1)[0]
+            first = next(p for p in opened.tuner.leaders[::-1] if is_first(p, log))
+            pair = opened.runner.measure([first, best], FINAL_STAGES) if first != best else []
+    except Untunable as reason:
+        return [str(reason)]
+    gain = pair[0].time_ns / pair[1].time_ns if pair else 1.0
+    ends = " ".join(f"{end_s:.1f}" for end_s, _ in log.races[:12])
+    outcomes = Counter(str(trial.outcome) for trial in log.trials)
+    told = " ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
+    fastest_us = min(t.time_ns for t in log.trials if t.time_ns) / 1e3
+    return [log.rates(), told, f"{fastest_us:.0f}", *log.curve(), f"{gain:.2f}", ends]
 
 
-def is_first(digest: str, log: Log) -> bool:
+def is_first(proposal: Proposal, log: Log) -> bool:
     """Whether a candidate is the first that was measured."""
     timed = [trial.candidate for trial in log.trials if trial.time_ns is not None]
-    return digest == timed[0]
+    return proposal.candidate.digest == timed[0]
 
 
 def main() -> None:
@@ -118,9 +100,7 @@ def main() -> None:
     parser.add_argument("--budget", default="20s")
     options = parser.parse_args()
     device = resolve(Device.parse(options.device))
-    dialects = [name for name in usable_dialects(tuple(options.dialect), device) if name != "torch"]
-    if device.kind == "cpu":
-        dialects = [name for name in dialects if name != "triton"]  # an interpreter is not timed
+    dialects = timed_dialects(options.dialect, device)
     paths = [Path(one) for one in options.tasks] or [BUILTIN / one / "task.py" for one in TASKS]
     table = Table("task", "dialect", "trials a s", "outcomes", "best µs")
     for n in CURVE:

@@ -107,6 +107,7 @@ TABLES = {
     "exemplar": "A candidate that a proposer had been shown, and in which role.",
     "evaluation": "One verdict.",
     "timing": "One measured time in nanoseconds; null if not measured in that round.",
+    "outline": "What the steps of a program that was tried do, and how much of it; no schedule.",
     "trial": "What the tuner measured of one candidate; never a verdict.",
     "step": "One step of training and what it logged.",
 }

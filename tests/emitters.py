@@ -103,8 +103,8 @@ def is_rounded(schedule: Schedule) -> bool:
 def mismatch(got: Any, program: Program, inputs: list[Any], *, unit: float | None = None) -> str:
     """What differs between ``got`` and the program's meaning; empty where nothing does.
 
-    Floating point: within ``unit`` (16 units of the output's dtype) of what float32 arithmetic
-    gives, on the scale of the largest value; integers and NaN positions exactly.
+    Floating point: within ``unit`` (16 units of the output's dtype, one of 8 bits) of what float32
+    arithmetic gives, on the scale of the largest value; integers and NaN positions exactly.
     """
     import torch
 
@@ -117,12 +117,13 @@ def mismatch(got: Any, program: Program, inputs: list[Any], *, unit: float | Non
             if not torch.equal(seen, wanted):
                 return f"{ref.name}: {int((seen != wanted).sum())} values differ"
             continue
-        within = unit or 16 * torch.finfo(wanted.dtype).eps
-        finite = wanted[wanted.isfinite()].double().abs()
+        n_units = 1 if wanted.element_size() == 1 else 16
+        within = unit or n_units * torch.finfo(wanted.dtype).eps
+        seen, wanted = seen.double(), wanted.double()
+        finite = wanted[wanted.isfinite()].abs()
         scale = float(finite.max()) if finite.numel() else 1.0
-        close = torch.isclose(seen.double(), wanted.double(), rtol=2 * within, atol=within * scale,
-                              equal_nan=True)  # fmt: skip
+        close = torch.isclose(seen, wanted, rtol=2 * within, atol=within * scale, equal_nan=True)
         if not bool(close.all()):
-            worst = (seen.double() - wanted.double()).abs()
+            worst = (seen - wanted).abs()
             return f"{ref.name}: {int((~close).sum())} values differ, by up to {worst.max()}"
     return ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -122,3 +124,19 @@ def test_the_kernels_backward_agrees_with_float64(tmp_path, name, dtype, dialect
     for one, other in zip(ours, theirs, strict=True):
         error = float((one.double() - other).abs().max() / other.abs().max().clamp_min(1e-3))
         assert error < BAND[dtype]
+
+
+def test_cuda_kernels_run_in_a_thread_that_has_not_used_the_device(tmp_path):
+    """The first backward of a process runs in a thread of autograd's without a context."""
+    module, inputs = MODULES["rms_norm"]
+    step = training_step(kw.load(copy.deepcopy(module), inputs=inputs))
+    brief = Brief(step, Device.parse("cuda"), ("cuda",), threads=4)
+    file = tmp_path / "kernels.py"
+    file.write_text(next(iter(RulesProposer().propose(brief))).candidate.source)
+    code = (
+        "import sys, torch, kernelwright as kw\n"
+        "built = kw.build(sys.argv[1], on_miss='raise').cuda()\n"
+        "built(torch.randn(512, 64, device='cuda', requires_grad=True)).sum().backward()\n"
+        "torch.cuda.synchronize()\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True)

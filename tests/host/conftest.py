@@ -17,4 +17,4 @@ def fork_server():
 def few_settings(monkeypatch):
     """Two settings of the library, one of them compiled: they are sooner ready than all."""
     two = [s for s in library_settings.settings_of("cpu", "") if s.name in ("eager", "compile")]
-    monkeypatch.setattr(library_settings, "settings_of", lambda *_: two)
+    monkeypatch.setattr(library_settings, "settings_of", lambda *_, **__: two)

@@ -55,6 +55,25 @@ def softmax_bfloat16() -> Program:
 
 
 @case
+def rows_of_eight_bits() -> Program:
+    """Rows of one type of 8 bits, each divided by its largest size, in the other."""
+    outer, inner = axes("i9"), axes("j130")
+    over = (*outer, *inner)
+    x = tensor("x", over, "float8_e5m2")
+    body = (
+        full("raw", x, over),
+        Compute("x0", "cast", ("raw",), "float32"),
+        Compute("size", "abs", ("x0",), "float32"),
+        Reduce("most", "max", "size", "float32"),
+        Compute("q", "div", ("x0", "most"), "float32"),
+        Compute("q8", "cast", ("q",), "float8_e4m3fn"),
+        Store(tensor("y", over, "float8_e4m3fn"), row_major(over), "q8"),
+        Store(tensor("most_of", outer), row_major(outer), "most"),
+    )
+    return program(Kernel("quantise", outer, inner, body), inputs=(x,))
+
+
+@case
 def softmax_columns() -> Program:
     """Over a dimension that is not the last: lanes run along the outer axes."""
     outer, inner = axes("b3 w50"), axes("c70")

@@ -19,7 +19,6 @@ from kernelwright.archive.connect import connect, migrate, parse, shown
 from kernelwright.archive.errors import explained
 from kernelwright.core.call import EXAM, Call, PastCall
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
-from kernelwright.core.codec import columns
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.ids import new_id
@@ -182,7 +181,11 @@ class Archive:
             of = {"run": run, "task": task.scalar_one(), "environment": environment.digest}
             of |= {"tuner_version": version, "created_at": _now()}
             self._insert_new(connection, tables.environment, rows.from_content(environment))
-            connection.execute(tables.trial.insert(), [columns(trial) | of for trial in trials])
+            outlines = {t.outline.digest: t.outline for t in trials if t.outline}
+            for outline in outlines.values():
+                self._insert_new(connection, tables.outline, rows.from_content(outline))
+            found = [rows.from_trial(trial) | of for trial in trials]
+            connection.execute(tables.trial.insert(), found)
 
     def add_step(self, step: Step) -> None:
         """Add what a step of training logged; the same step done again stands for itself."""
@@ -269,6 +272,19 @@ class Archive:
                 by_evaluation.setdefault(row["evaluation"], []).append(row)
         return [rows.to_evaluation(row, by_evaluation.get(row["id"], ())) for row in verdicts]
 
+    def judged_at(self, evaluation: Evaluation) -> str:
+        """The time of the last verdict on the same candidate by the same judge in the same place,
+        in ISO format; empty if there is none."""
+        found = tables.evaluation
+        query = sa.select(sa.func.max(found.c.created_at).label("at")).where(
+            found.c.task == evaluation.task,
+            found.c.candidate == evaluation.candidate,
+            found.c.environment == evaluation.environment.digest,
+            found.c.judge_version == evaluation.judge_version,
+        )
+        [row] = self._read(query)
+        return row["at"] or ""
+
     def history(
         self, task: str, *, device: str | None = None, judge_version: int | None = None
     ) -> list[tuple[Proposal, Evaluation]]:
@@ -310,7 +326,48 @@ class Archive:
         trial = tables.trial
         wanted = (trial.c.task == task) & (trial.c.environment == environment)
         query = sa.select(trial).where(wanted & (trial.c.tuner_version == version))
-        return [rows.to_trial(row) for row in self._read(query.order_by(trial.c.id))]
+        return [found for _, found in self._trials(query.order_by(trial.c.id))]
+
+    def past_trials(
+        self, *, device: str, version: int, n: int, without_task: str = ""
+    ) -> dict[tuple[str, str], list[Trial]]:
+        """The newest ``n`` trials with a time and an outline on machines with this device, by the
+        digests of task and environment."""
+        trial, environment = tables.trial, tables.environment
+        query = (
+            sa.select(trial)
+            .join_from(trial, environment, trial.c.environment == environment.c.digest)
+            .where(
+                environment.c.device == device,
+                trial.c.tuner_version == version,
+                trial.c.task != without_task,
+                trial.c.time_ns.is_not(None),
+                trial.c.outline.is_not(None),
+            )
+        )
+        found: dict[tuple[str, str], list[Trial]] = {}
+        for of, one in self._trials(query.order_by(trial.c.id.desc()).limit(n)):
+            found.setdefault(of, []).append(one)
+        return found
+
+    def _trials(self, query: sa.Select[Any]) -> list[tuple[tuple[str, str], Trial]]:
+        """The trials that a query selects, each with the digests of its task and environment."""
+        its_own = query.with_only_columns(tables.trial.c.outline)
+        known = sa.select(tables.outline).where(tables.outline.c.digest.in_(its_own))
+        outlines = {row["digest"]: rows.to_outline(row) for row in self._read(known)}
+        return [
+            ((row["task"], row["environment"]), rows.to_trial(row, outlines))
+            for row in self._read(query)
+        ]
+
+    def counts(self) -> tuple[int, int]:
+        """The numbers of all trials and of all verdicts."""
+        n = sa.func.count().label("n")
+        [trials], [verdicts] = (
+            self._read(sa.select(n).select_from(table))
+            for table in (tables.trial, tables.evaluation)
+        )
+        return trials["n"], verdicts["n"]
 
     def newest_trials(self, task: str, *, environment: str) -> list[Trial]:
         """The trials by the newest version of the tuner that is among them, oldest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.codec import columns, from_columns
 from kernelwright.core.evaluation import Environment, Evaluation, Timing
 from kernelwright.core.task import Task, Workload
-from kernelwright.core.trial import Trial
+from kernelwright.core.trial import Outline, Trial
 
 _ERRORS = ("max_error", "reference_error", "allowed_error")
 _COST = ("build_s", "check_s", "time_s")
@@ -22,7 +23,7 @@ _WINDOWS = ("calls", "latency_ns", "floor_ns", "is_queued")
 _CANDIDATE = ("source", "dialect", "entry")
 
 
-def from_content(noun: Task | Workload | Candidate | Environment) -> dict[str, Any]:
+def from_content(noun: Task | Workload | Candidate | Environment | Outline) -> dict[str, Any]:
     """The row of a noun that is identified by its content."""
     return columns(noun) | {"digest": noun.digest}
 
@@ -57,8 +58,19 @@ def to_past_call(row: RowMapping) -> PastCall:
     return PastCall(row["source"], row["model"], tuple(row["context"]), bool(row["passed"]))
 
 
-def to_trial(row: RowMapping) -> Trial:
-    return from_columns(Trial, row)
+def from_trial(trial: Trial) -> dict[str, Any]:
+    row = columns(dataclasses.replace(trial, outline=None))
+    return row | {"outline": trial.outline.digest if trial.outline else None}
+
+
+def to_outline(row: RowMapping) -> Outline:
+    return from_columns(Outline, row)
+
+
+def to_trial(row: RowMapping, outlines: Mapping[str, Outline]) -> Trial:
+    """From a row of trial, with its outline among ``outlines``, by digest."""
+    outline = outlines.get(row["outline"])
+    return dataclasses.replace(from_columns(Trial, {**row, "outline": None}), outline=outline)
 
 
 def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:

@@ -184,6 +184,13 @@ timing = sa.Table(
 
 # -- what the tuner measured; no verdict rests on it ---------------------------------------------
 
+outline = sa.Table(
+    "outline",
+    METADATA,
+    _key("digest"),
+    _column("steps", Packed),
+)
+
 trial = sa.Table(
     "trial",
     METADATA,
@@ -201,6 +208,8 @@ trial = sa.Table(
     _column("reference_ns", REAL, null=True),
     _column("n_samples", sa.Integer),
     _column("created_at"),
+    _column("expected_ns", REAL, null=True),  # null, like the next, in trials of before it was kept
+    _column("outline", of="outline.digest", null=True),
     sa.Index("trial_by_task", "task"),
 )
 

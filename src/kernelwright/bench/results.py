@@ -13,6 +13,7 @@ from rich.text import Text
 
 from kernelwright.archive import Archive, without_password
 from kernelwright.archive.conclusion import WORDS, conclusion
+from kernelwright.bench.pace import line as pace_line
 from kernelwright.bench.suite import TaskOutcome
 from kernelwright.console.terminal import Answer
 from kernelwright.core.evaluation import CANDIDATE, Ratio
@@ -32,11 +33,16 @@ SHOWN_FAST = ("1", "1.5", "2")
 
 
 def answer(
-    suite: str, outcomes: list[TaskOutcome], settings: Settings, calls: Collection[str] = ()
+    suite: str,
+    outcomes: list[TaskOutcome],
+    settings: Settings,
+    calls: Collection[str] = (),
+    pace: dict[str, Any] | None = None,
 ) -> Answer:
     """Return the table and the statistics of a suite, and write its page and the page's JSON.
 
-    ``calls`` are the identifiers of the answers that count, if checkpoints were examined.
+    ``calls`` are the identifiers of the answers that count, if checkpoints were examined; ``pace``
+    says how fast the searches went.
     """
     ran = [outcome for outcome in outcomes if outcome.was_run]
     scores = [_score(outcome) for outcome in ran]
@@ -54,6 +60,7 @@ def answer(
         "levels": [asdict(level) for level in levels],
         "policies": [asdict(policy) for policy in policies],
         "ablation": asdict(techniques) if techniques else None,
+        "pace": pace,
         "tasks": rows,
         "not_run": [outcome.entry.name for outcome in outcomes if not outcome.was_run],
         "report": str(page) if page else None,
@@ -63,6 +70,8 @@ def answer(
         with written_whole(page.with_suffix(".json")) as partial:
             partial.write_text(json.dumps(result, indent=1))
     last = f"report: {page}" if page else "nothing was judged"
+    if pace:
+        last = f"{pace_line(pace)}\n{last}"
     if result["not_run"]:
         last += f"\n{len(result['not_run'])} tasks were not run; the same command resumes with them"
     tables = [suite_table(rows), _level_table(levels)]
@@ -147,7 +156,7 @@ def _facts(outcome: TaskOutcome) -> dict[str, Any]:
         **place,
         "task": task,
         **error,
-        **facts.conclusion_facts(conclusion(chapter.history if chapter else [])),
+        **facts.conclusion_facts(chapter.conclusion if chapter else conclusion([])),
         "candidates": chapter.counts if chapter else {},
         "strongest": timing.strongest if timing else ended.get("strongest", "library"),
         "baseline_ns": _baseline_ns(outcome),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -106,18 +108,33 @@ def run(
             error = in_a_slot(search_task, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    def tell(outcome: TaskOutcome | None) -> None:
-        if outcome is not None:
-            on_done(outcome)
-
-    with SharedForkServerProcess() as fork_server:
-        small, large = _by_size(mixed(entries), settings, fork_server, is_due)
-        steps: list[Callable[[], TaskOutcome | None]] = [partial(search, entry) for entry in small]
-        steps += [partial(survey, entry) for entry in large]
-        steps += [partial(search, entry) for entry in large]
-        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=tell)
+    with (
+        SharedForkServerProcess() as fork_server,
+        _sizes(mixed(entries), settings, fork_server, is_due) as is_large,
+    ):
+        steps = [
+            partial(_if_size, is_large, large, work, entry)
+            for work, large in ((search, False), (survey, True), (search, True))
+            for entry in mixed(entries)
+        ]
+        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=partial(_tell, on_done))
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), TaskOutcome(entry, was_run=False)) for entry in entries]
+
+
+def _tell(on_done: Callable[[TaskOutcome], None], outcome: TaskOutcome | None) -> None:
+    if outcome is not None:
+        on_done(outcome)
+
+
+def _if_size(
+    is_large: Callable[[SuiteEntry], bool | None],
+    large: bool,
+    work: Callable[[SuiteEntry], TaskOutcome | None],
+    entry: SuiteEntry,
+) -> TaskOutcome | None:
+    """Do the work on an entry if it is of this size."""
+    return work(entry) if is_large(entry) is large else None
 
 
 def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
@@ -128,28 +145,41 @@ def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
     return replace(found, chapter=chapter, ended=known.ended(found.entry.task, settings, here))
 
 
-def _by_size(
-    entries: list[SuiteEntry],
+@contextlib.contextmanager
+def _sizes(
+    entries: Sequence[SuiteEntry],
     settings: Settings,
     fork_server: SharedForkServer,
     is_due: Callable[[SuiteEntry], bool],
-) -> tuple[list[SuiteEntry], list[SuiteEntry]]:
-    """Divide the entries into those that need little device memory and those that need much."""
+) -> Iterator[Callable[[SuiteEntry], bool | None]]:
+    """Find out which entries need much device memory, ahead of the searches and beside them.
 
-    def is_large(entry: SuiteEntry) -> bool:
-        n_bytes = is_due(entry) and in_a_process(
-            size_task, entry.task, settings, SIZE_LIMIT_S, fork_server
-        )
-        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * backend.memory_bytes()
-
+    Yields a function that waits for the answer on one entry. After Ctrl-C the answer is None, so
+    that no search begins.
+    """
     backend = backend_of(resolve(Device.parse(settings.device)))
     if backend.most_judges is None:
-        return entries, []
-    answers = side_by_side(is_large, entries, jobs=len(os.sched_getaffinity(0)))
-    if None in answers:
-        raise KeyboardInterrupt  # side_by_side has caught it, but no search is to begin either
-    pairs = list(zip(entries, answers, strict=True))
-    return [e for e, is_it in pairs if not is_it], [e for e, is_it in pairs if is_it]
+        yield lambda entry: False
+        return
+    is_interrupted = threading.Event()
+
+    def is_large(entry: SuiteEntry) -> bool | None:
+        if not is_due(entry):
+            return False
+        if is_interrupted.is_set():
+            return None
+        n_bytes = in_a_process(size_task, entry.task, settings, SIZE_LIMIT_S, fork_server)
+        if n_bytes == INTERRUPTED:
+            is_interrupted.set()
+            return None
+        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * backend.memory_bytes()
+
+    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
+        answers = {id(entry): pool.submit(is_large, entry) for entry in entries}
+        try:
+            yield lambda entry: answers[id(entry)].result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def mixed(entries: Sequence[SuiteEntry]) -> list[SuiteEntry]:

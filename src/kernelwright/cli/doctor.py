@@ -27,6 +27,7 @@ from kernelwright.dialects.simt.metal import msl_missing
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that installs it, what its absence costs
     "triton": ("triton", "no Triton candidates"),
+    "scikit-learn": ("tuner", "searches learn no order of candidates from earlier ones"),
     "openai": ("swarm", "no swarm of models on servers"),
     "transformers": ("train", "no models from local checkpoints, and no training"),
     "trl": ("train", "no training"),

@@ -101,7 +101,9 @@ INPUTS = _options(
 )
 MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode", "max_autotune")
 PROPOSING = _options(
-    field_options(Settings, "proposers", "models", "contexts", "attached", "prices"),
+    field_options(
+        Settings, "proposers", "models", "contexts", "attached", "prices", "try_admitted"
+    ),
     click.option(
         "--budget",
         multiple=True,

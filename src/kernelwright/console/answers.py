@@ -101,7 +101,8 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     pair = None
     if result.best is not None and result.evaluation is not None:
         pair = (result.best, result.evaluation)
-    unpaired = "first right kernel" if result.first_right else "library setting"
+    library = " ".join(filter(None, ("library setting", result.strongest)))
+    unpaired = "first right kernel" if result.first_right else library
     where = "best source" if pair else unpaired
     lines = [_headline(result), f"{where}: {result.source_path}"]
     if result.report_path is not None:

@@ -105,6 +105,16 @@ class Settings:
         ),
     )
     """What models cost: 'MODEL=IN/OUT' in USD per million tokens read and written."""
+    try_admitted: bool = with_option(
+        False,
+        Option(
+            "Try models' Triton kernels before they are judged, if a grammar admits their text.",
+            flag="--try-admitted",
+            default="no",
+        ),
+    )
+    """True: what models write is tried in a warm process with the user's rights, if a grammar over
+    its syntax admits it. What is right and clearly slower than the best trial gets no verdict."""
     archive: str = with_option(
         "sqlite:///kernelwright-out/archive.sqlite",
         Option(

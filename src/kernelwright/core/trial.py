@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
+
+from kernelwright.core.codec import plain
+from kernelwright.core.digest import digest
 
 
 class TrialOutcome(StrEnum):
@@ -21,6 +26,32 @@ class TrialOutcome(StrEnum):
     """The process that ran it ended."""
     LATE = "late"
     """It took too long and was killed."""
+
+
+@dataclass(frozen=True)
+class StepOutline:
+    """One step of a program as a cost model sees it: what it does, whatever its schedule."""
+
+    name: str
+    """The step's name in schedules; empty for a call of the library."""
+    kind: str
+    """'nest', 'product', 'convolution', 'recurrence', 'attention' or 'library'."""
+    form: Mapping[str, int]
+    """How often it has each operator, and the words for the form of its loops; no sizes."""
+    sizes: Mapping[str, float]
+    """'bytes' that it reads and writes at least, 'flops', and the numbers of rows, columns, …"""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The steps of an emitted program, in order."""
+
+    steps: tuple[StepOutline, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Identity: all that it says of its steps."""
+        return digest("outline", json.dumps(plain(self), sort_keys=True))
 
 
 @dataclass(frozen=True)
@@ -46,6 +77,11 @@ class Trial:
     """The same of the reference in eager mode."""
     n_samples: int = 0
     """Number of timed calls."""
+    expected_ns: float | None = None
+    """The same as the order of the search expected it before any trial of the task; None in trials
+    of before it was kept."""
+    outline: Outline | None = None
+    """The steps of the program that was emitted; None in trials of before it was kept."""
 
     @property
     def speedup(self) -> float | None:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import math
 import os
-import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,6 +25,7 @@ from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.reference.setup_store import SetupStore
 from kernelwright.judge.refusal import memory_apart
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import SharedForkServer
@@ -39,7 +39,7 @@ from kernelwright.judge.scheduling.memory import (
     wait_for_memory,
     with_enough_memory,
 )
-from kernelwright.judge.submission import Submission, SubmissionBuilder
+from kernelwright.judge.submission import ReadyBuilds, Submission, SubmissionBuilder
 from kernelwright.judge.timed_inputs import KEPT_SHARE, TimedInputs
 from kernelwright.judge.timing.cores import use_threads
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
@@ -172,6 +172,11 @@ class Judge:
     def dropped(self) -> dict[str, str]:
         """Library settings that do not run this task, with the reason."""
         return self._baselines.dropped
+
+    def take_builds(self, ready: ReadyBuilds) -> None:
+        """Take compiled kernels over for candidates that our own code has written and compiled, as
+        the tuner's. Never ask ``ready`` about what a foreign candidate could have written to."""
+        self._builder.ready_builds = ready
 
     def start_baselines(self) -> None:
         """Build and compile the library settings beside what follows, because something will be
@@ -334,8 +339,9 @@ class Judge:
     def _open_oracle(self) -> None:
         backend, lock = self.machine.backend, self.machine.device_lock
         backend.settle()  # which starts the device: nobody waits for that
-        secret = secrets.randbits(63)
-        self.oracle = Oracle(self.task, backend.name, secret, lock.shared)
+        facts = environment.Here.of(self.device, self.settings, self.machine.threads).told
+        store = SetupStore.of(self.task, facts)
+        self.oracle = Oracle(self.task, backend.name, store.secret, lock.shared, store)
         found = environment.describe(self.device, backend, self.machine.threads, self.settings)
         if self.task.precision:
             found = replace(found, facts={**found.facts, "precision": self.task.precision})

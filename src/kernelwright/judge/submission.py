@@ -5,8 +5,10 @@ from __future__ import annotations
 import pickle
 import secrets
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 
@@ -41,6 +43,8 @@ from kernelwright.judge.screen import screen
 
 BUILD_LIMIT_S = 180.0  # load_inline with CUDA took 30.5 s on an H200 and 90 s on a slow CPU
 FIRST_CALL_LIMIT_S = 180.0  # torch.compile on two busy cores took 60 s
+ReadyBuilds = Callable[[Candidate], Sequence[Path]]
+"""The folders of Triton's cache that our own code has filled for a candidate of this text."""
 WITHOUT_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 """The environment in which NVIDIA's libraries never round to TF32 (cuBLAS's documentation)."""
 
@@ -181,6 +185,7 @@ class SubmissionBuilder:
     ) -> None:
         self._task, self._device, self._oracle = task, device, oracle
         self._machine, self.environment = machine, environment
+        self.ready_builds: ReadyBuilds = lambda candidate: ()
         self.workload = oracle.workload()
         state, kept = oracle.state(USUAL), oracle.inputs.kept
         others = [(kept(d), state, d.shapes.example) for d in oracle.other_draws if d.shapes]
@@ -232,7 +237,11 @@ class SubmissionBuilder:
             submission.error = error
 
     def _build(self, submission: Submission, memory_share: float) -> None:
-        options = ChildOptions(variables=submission.environment, memory_share=memory_share)
+        options = ChildOptions(
+            variables=submission.environment,
+            memory_share=memory_share,
+            ready=tuple(self.ready_builds(submission.candidate)),
+        )
         runner = submission.runner = self._machine.factory.make(self._oracle.example, options)
         runner.room_bytes = self._room_bytes
         submission.verdict.guarantees = runner.child.granted

@@ -8,6 +8,7 @@ those: every floating-point number by up to a sixty-fourth, as far as the refere
 from __future__ import annotations
 
 import functools
+import secrets
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,7 @@ class TimedInputs:
 
     def __init__(self, oracle: Oracle, room_bytes: float) -> None:
         """``room_bytes``: the memory in which they may be kept."""
-        self._oracle = oracle
+        self._oracle, self._secret = oracle, secrets.randbits(63)
         self.form = Form(oracle.first_arguments, oracle.example)
         self._n_kept_most = int(room_bytes // max(1, self.form.input_bytes))
         self._kept: dict[int, TimedInput] = {}
@@ -66,7 +67,7 @@ class TimedInputs:
         return self._kept[number]
 
     def _made(self, number: int) -> TimedInput:
-        seed = derive_seed(self._oracle.secret, "timed", number)
+        seed = derive_seed(self._secret, number)
         draw = Draw(TASK, seed)
         if not self._is_slow() or not self._bases or not any(self._variable.which):
             start_s = time.monotonic()

@@ -103,7 +103,7 @@ def training_step(task: Task) -> Task:
     if task.step_of:
         return task
     reference = open_reference(task)
-    inputs = reference.inputs(CHECK_SEED)
+    inputs = reference.blank_inputs()
     places = reference.inputs_with_gradients() or _real(inputs)
     module = reference.build(CHECK_SEED)
     with task_code(task, *MISFIT):

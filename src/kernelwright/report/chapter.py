@@ -261,7 +261,10 @@ def unjudged(archive: Archive, found: Sequence[Chapter]) -> list[tuple[str, str]
 def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Names and values as text, in order of name; what has no value is left out."""
     return [
-        (name.removesuffix("_bytes").replace("_", " "), _value_text(name, value))
+        (
+            name.removesuffix("_bytes").replace("_", " ").replace("mhz", "MHz"),
+            _value_text(name, value),
+        )
         for name, value in sorted(facts.items())
         if value not in ("", None)
     ]

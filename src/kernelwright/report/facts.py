@@ -197,6 +197,11 @@ def guarantees_text(names: Iterable[str]) -> str:
     return ", ".join(PLAIN_GUARANTEES.get(name, name) for name in names)
 
 
+def clock_text(clock: str) -> str:
+    """The clock of a timing, for a person."""
+    return {"parent": "the judge's wall clock", "device": "events of the device"}.get(clock, clock)
+
+
 def ratio_text(ratio: Ratio | None) -> str:
     """'1.83 (1.80–1.86)', or a dash where it was not measured."""
     return "–" if ratio is None else str(ratio)

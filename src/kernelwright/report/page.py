@@ -146,6 +146,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         "python": _highlighted,
         "bytes": facts.bytes_text,
         "guarantees": facts.guarantees_text,
+        "clock": facts.clock_text,
     }
     return environment.get_template("page.html.j2").render(
         chapters=found,

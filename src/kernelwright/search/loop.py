@@ -45,6 +45,8 @@ from kernelwright.search.result import (
     write_source,
 )
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.tuner.admitted import AdmittedTrials
+from kernelwright.tuner.cost_model import MOST_TRIALS
 from kernelwright.tuner.process import TunerProcess, process_for
 from kernelwright.tuner.proposer import TunedRules
 from kernelwright.tuner.trials import TUNER_VERSION
@@ -96,9 +98,12 @@ def optimize(
     with contextlib.ExitStack() as stack:
         archive = stack.enter_context(Archive(settings.archive))
         tuner = None
-        if settings.timed and any(map(is_built_in_rules, settings.proposers)):
-            tuner = stack.enter_context(process_for(judge, dialects))
+        tries_rules = any(map(is_built_in_rules, settings.proposers))
+        if settings.timed and (tries_rules or settings.try_admitted):
+            tuner = stack.enter_context(process_for(judge, dialects, fork_server))
         stack.enter_context(judge)
+        if tuner is not None:
+            judge.take_builds(tuner.ready_builds)
         search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:
             search.ended = judge.nothing_to_win() if stops_early else {}
@@ -152,6 +157,9 @@ class _Search:
     """Best speedup over the reference in eager mode, by trial."""
 
     def __post_init__(self) -> None:
+        self.admitted: AdmittedTrials | None = None
+        if self.tuner is not None and self.settings.try_admitted and self.is_timed:
+            self.admitted = AdmittedTrials(self.judge, self.tuner)
         self.began_s = time.monotonic()
         self.deadline = self.began_s + self.settings.budget_s
         self.archive.add_task(self.task, [self.judge.workload])
@@ -178,6 +186,7 @@ class _Search:
         The winners of other environments are judged first. In a round every proposer may use an
         equal share of the remaining time, and its results are shown to the next one.
         """
+        self.answer_at_once()
         proposers = [*map(self.proposer, self.settings.proposers)]
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
@@ -197,6 +206,17 @@ class _Search:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
 
+    def answer_at_once(self) -> None:
+        """Write the kernel that an earlier search found here, if any; this search goes on from
+        it."""
+        best = ranking.best(self.history)
+        if best is None or not self.is_timed:
+            return
+        proposal, found = best
+        path = write_source(proposal.candidate, Path(self.settings.out), self.task.name)
+        date = self.archive.judged_at(found).partition("T")[0]
+        self.tell(f"judged on {date}, now in {path}; the search goes on")
+
     def proposer(self, name: str) -> Proposer | WaitingProposer:
         """Return the proposer of this name; the built-in rules with trials before verdicts.
 
@@ -207,8 +227,19 @@ class _Search:
         known = self.archive.trials(
             self.task.digest, environment=self.judge.environment.digest, version=TUNER_VERSION
         )
+        past = self.archive.past_trials(
+            device=self.judge.environment.device,
+            version=TUNER_VERSION,
+            n=MOST_TRIALS,
+            without_task=self.task.digest,
+        )
         return TunedRules(
-            self.judge, self.tuner, known=known, on_trials=self.keep_trials, tell=self.tell
+            self.judge,
+            self.tuner,
+            known=known,
+            past=past,
+            on_trials=self.keep_trials,
+            tell=self.tell,
         )
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:
@@ -359,7 +390,17 @@ class _Search:
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
-        """Judge the proposal, and archive it with its verdict."""
+        """Judge the proposal, and archive it with its verdict.
+
+        One that a trial finds clearly slower than others gets none, if the settings ask for trials
+        of what models write.
+        """
+        trial = self.admitted.slower(proposal) if self.admitted else None
+        if trial is not None:
+            self.seen.add(proposal.candidate.normal)
+            self.keep_trials([trial])
+            self.tell(f"{proposal.candidate.dialect}: {proposal.summary}: slower, not judged")
+            return
         self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
         self.has_begun = True
         self.seen.add(proposal.candidate.normal)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.archive import Archive
+from kernelwright.archive.conclusion import WORDS
 from kernelwright.archive.receipt import Receipt
 from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import ReceiptError, UsageError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.places import read_regular
+from kernelwright.core.standing import SearchOutcome
 from kernelwright.core.task import Task
 from kernelwright.proposers.emitted import outdated
+from kernelwright.report.chapter import chapters
 from kernelwright.report.choice import best_of, chosen_task
 from kernelwright.search.result import Result
 
@@ -52,13 +55,16 @@ def source_of(what: Result | Receipt | Path | str, archive: str, task: str | Non
         chosen = chosen_task(opened, task)
         best = best_of(opened, chosen)
         if best is None:
-            raise _library_is_best(chosen)
+            found = [
+                f"{place.where}: {place.sentence}" for place in chapters(opened, chosen.digest)
+            ]
+            raise _no_winner(chosen, "; ".join(found) or WORDS[SearchOutcome.NOTHING_JUDGED])
         return _of_pair(opened, chosen, *best)
 
 
 def _of_result(result: Result) -> Source:
     if result.best is None or result.evaluation is None:
-        raise _library_is_best(result.task)
+        raise _no_winner(result.task, result.conclusion.sentence(result.strongest))
     receipt = Receipt(result.task, result.best.candidate, result.evaluation)
     return Source(receipt, result.best.lineage)
 
@@ -118,9 +124,10 @@ def receipts_beside(path: Path) -> Iterator[Receipt]:
             continue  # another JSON file
 
 
-def _library_is_best(task: Task) -> UsageError:
+def _no_winner(task: Task, seen: str) -> UsageError:
     return UsageError(
         f"there is no kernel of {task.name} to export",
-        seen="nothing beats the library: its strongest setting is the result",
-        do="use that setting, or search longer: kernelwright optimize --budget 10m",
+        seen=seen,
+        do="use the library setting that is the result, or search longer: kernelwright optimize "
+        "--budget 10m",
     )

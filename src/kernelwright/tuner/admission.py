@@ -42,9 +42,9 @@ MEMBERS = {
         "ceil chunk clamp cos cumsum device div dot einsum empty empty_like empty_strided eq erf "
         "exp expm1 flatten float16 float32 float64 floor full full_like ge gelu gt int16 int32 "
         "int64 int8 le log log1p lt matmul max maximum mean min minimum mm mul mv ne neg nn ones "
-        "ones_like outer permute pow prod reciprocal relu reshape rsqrt sigmoid sign sin softmax "
-        "split sqrt square stack sub sum tan tanh tensor transpose tril triu uint8 unbind var "
-        "var_mean where zeros zeros_like"
+        "ones_like outer permute pow prod rand randn reciprocal relu reshape rsqrt sigmoid sign "
+        "sin softmax split sqrt square stack sub sum tan tanh tensor transpose tril triu uint8 "
+        "unbind var var_mean where zeros zeros_like"
     ),
     "torch.nn": _names(
         "AvgPool1d AvgPool2d AvgPool3d BatchNorm1d BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d "

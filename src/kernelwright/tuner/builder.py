@@ -7,14 +7,17 @@ so is compiled by the worker.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import os
 import signal
 import tempfile
-from collections.abc import Sequence
-from multiprocessing.connection import Connection
+from collections import deque
+from collections.abc import Iterable
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -25,23 +28,50 @@ from kernelwright.tuner.question import Question
 
 LIMIT_S = 60
 """Longest time in seconds for one candidate."""
+_COMPILED: list[Any] = []
+"""The kernels that this process has compiled."""
 NICENESS = 10
 """Builds leave the processor to what is timed."""
 
 
 def serve_builds(channel: Connection, question: Question, architecture: str) -> None:
-    """Answer lists of sources until the other side hangs up; each answer says how many were
-    compiled."""
+    """Compile the sources that come, each with its name and entry; answer with the name of each
+    that is done, well or not. Ends when the other side hangs up."""
     torch.set_grad_enabled(False)
     os.nice(NICENESS)
     compile_without_gpu(int(architecture.removeprefix("sm_").rstrip("a")))
     meta = map_tensors(lambda tensor: tensor.to("meta"), question.arguments)
+    compile_driver()
+    n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
+    waiting: deque[tuple[str, str, str]] = deque()
+    running: dict[int, tuple[int, str]] = {}
     while True:
-        try:
-            sources = channel.recv()
-        except EOFError:
-            return
-        channel.send(_built(sources, question, meta))
+        for ready in wait([channel, *running]):
+            if ready is channel:
+                try:
+                    waiting += channel.recv()
+                except EOFError:
+                    return
+            elif isinstance(ready, int):
+                pid, name = running.pop(ready)
+                os.close(ready)
+                os.waitpid(pid, 0)
+                channel.send(name)
+        while waiting and len(running) < n_jobs:
+            name, source, entry = waiting.popleft()
+            pid = os.fork()
+            if pid == 0:
+                _compile(source, entry, question, meta)
+            running[os.pidfd_open(pid)] = pid, name
+
+
+def remember_tritons_version() -> None:
+    """Have Triton read all of its files, which takes half a second of a core, here and not in every
+    process that is forked from this one."""
+    with contextlib.suppress(ImportError):
+        from torch._inductor.runtime.triton_compat import triton_key
+
+        triton_key()
 
 
 def compile_without_gpu(capability: int) -> None:
@@ -54,9 +84,38 @@ def compile_without_gpu(capability: int) -> None:
     driver.set_active(_NoGpu(GPUTarget("cuda", capability, 32)))
 
     def launcher(kernel: Any, grid: Any) -> Any:
-        return lambda *arguments, **options: kernel.warmup(*arguments, grid=grid, **options)
+        return lambda *arguments, **options: _COMPILED.append(
+            kernel.warmup(*arguments, grid=grid, **options)
+        )
 
     KernelInterface.__getitem__ = launcher
+
+
+def compile_launchers(kernels: Iterable[Any]) -> None:
+    """Compile the C code with which Triton launches kernels, which takes half a second for every
+    new list of parameters; without a driver none is compiled here."""
+    with contextlib.suppress(Exception):  # an interface of Triton's own, which changes
+        from triton.backends.nvidia.driver import CudaLauncher
+
+        for kernel in kernels:
+            CudaLauncher(kernel.src, kernel.metadata)
+
+
+def compile_driver() -> None:
+    """Compile the C code by which Triton loads kernels."""
+    with contextlib.suppress(Exception):
+        from triton.backends.nvidia.driver import CudaUtils
+
+        CudaUtils()
+
+
+def cache_entry(key: str) -> str:
+    """Return the name of the folder in Triton's cache for a kernel's hash, in hexadecimal.
+
+    Source:
+        triton/runtime/cache.py (_base32).
+    """
+    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
 
 
 class _NoGpu:
@@ -73,6 +132,22 @@ class _NoGpu:
 
     def get_current_stream(self, device: int) -> int:
         return 0
+
+
+def note_of(cache: Path, source: str) -> Path:
+    """Return the file that names the entries of Triton's cache that a source's kernels lie in."""
+    return cache / f"{hashlib.blake2b(source.encode(), digest_size=16).hexdigest()}.entries"
+
+
+def entries_of(cache: Path, source: str) -> list[Path]:
+    """Return the folders of Triton's cache that a source needs: those of its kernels, and those of
+    the libraries that launch them; none if it was not compiled ahead."""
+    note = note_of(cache, source)
+    if not note.exists():
+        return []
+    launchers = {at.parent for at in cache.glob("*/*.so")}
+    kernels = [cache / name for name in note.read_text().split()]
+    return [*sorted(launchers), *filter(Path.is_dir, kernels)]
 
 
 def compile_candidate(source: str, entry: str, question: Question, arguments: list[Any]) -> None:
@@ -92,30 +167,12 @@ def compile_candidate(source: str, entry: str, question: Question, arguments: li
             module(*arguments)
 
 
-def _built(sources: Sequence[tuple[str, str]], question: Question, arguments: list[Any]) -> int:
-    """Compile each source with its entry in a process of its own, as many at a time as there are
-    cores to spare; return the number of those that were compiled."""
-    n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
-    running: set[int] = set()
-    n_built = 0
-    for source, entry in sources:
-        if len(running) == n_jobs:
-            n_built += _one_ended(running)
-        pid = os.fork()
-        if pid == 0:
-            signal.alarm(LIMIT_S)
-            with contextlib.suppress(BaseException):
-                compile_candidate(source, entry, question, arguments)
-                os._exit(0)
-            os._exit(1)
-        running.add(pid)
-    while running:
-        n_built += _one_ended(running)
-    return n_built
-
-
-def _one_ended(running: set[int]) -> bool:
-    """Wait until one of the processes ends; return whether all went well in it."""
-    pid, status = os.wait()
-    running.discard(pid)
-    return status == 0
+def _compile(source: str, entry: str, question: Question, arguments: list[Any]) -> NoReturn:
+    """Compile a candidate in this process, note what lies in the cache for it, and end."""
+    signal.alarm(LIMIT_S)
+    with contextlib.suppress(BaseException):
+        compile_candidate(source, entry, question, arguments)
+        compile_launchers(_COMPILED)
+        names = {cache_entry(kernel.hash) for kernel in _COMPILED}
+        note_of(Path(os.environ["TRITON_CACHE_DIR"]), source).write_text(" ".join(names))
+    os._exit(0)

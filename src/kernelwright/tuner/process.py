@@ -15,17 +15,25 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from kernelwright.core import plugins
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
-from kernelwright.judge import Judge
+from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.sandbox import isolation
+from kernelwright.judge.sandbox.fork_server import READ_AT_IMPORT
 from kernelwright.judge.scheduling.device_lock import SharedHold
+from kernelwright.tuner.builder import entries_of
 from kernelwright.tuner.question import Question, put_in_memory
 from kernelwright.tuner.supervisor import BUILDER, WORKER
 from kernelwright.tuner.worker import POSITION
 
+ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+"""Our own candidates use one stream. A context with one connection to the GPU is made in a third of
+the time where many are made at once, on an H200 (benchmarks/context_rate.py)."""
+PROGRAM = "kernelwright.tuner.supervisor"
 START_LIMIT_S = 120.0
 """Longest time in seconds until a worker stands ready; a cold disk takes 40 s to import torch."""
 STEP_LIMIT_S = 40.0
@@ -55,10 +63,13 @@ class TunerProcess:
         threads: int,
         architecture: str = "",
         step_limit_s: float = STEP_LIMIT_S,
+        fork_server: SharedForkServer | None = None,
     ) -> None:
         """``variables``: the environment variables that the device and the dialects want.
-        ``architecture``: the GPU's, such as sm_90; empty on a CPU."""
+        ``architecture``: the GPU's, such as sm_90; empty on a CPU. ``fork_server``: one that has
+        imported torch."""
         self._variables, self._threads = variables, threads
+        self._fork_server = None if READ_AT_IMPORT & variables.keys() else fork_server
         self.architecture, self._step_limit_s = architecture, step_limit_s
         self._question_fd = -1
         self._channel: Connection | None = None
@@ -75,11 +86,13 @@ class TunerProcess:
             position_fd = os.memfd_create("position")
             stack.callback(os.close, position_fd)
             os.ftruncate(position_fd, POSITION.size)
+            self._triton_cache = Path(self._variables.get("TRITON_CACHE_DIR", folder))
             self._position = mmap.mmap(position_fd, POSITION.size)
             self._control, theirs = socket.socketpair()
             with theirs:
                 process = self._started((theirs.fileno(), position_fd), folder)
-            stack.callback(process.wait)
+            if process is not None:
+                stack.callback(process.wait)
             stack.callback(self._control.close)
             stack.callback(self.end_worker)
             self._stack = stack.pop_all()
@@ -130,20 +143,35 @@ class TunerProcess:
         self._channel.send((method, *arguments))
         return self._answer(self._step_limit_s, hold)
 
-    def build_ahead(self, sources: Sequence[tuple[str, str]]) -> int:
-        """Compile sources, each with its entry, side by side, and return how many were compiled.
+    def build(self, sources: Sequence[tuple[str, str, str]]) -> None:
+        """Begin to compile sources, each with its name and entry, side by side.
 
         Another thread may ``ask`` meanwhile, or end the builds. The worker compiles what is not
-        compiled now.
+        compiled then.
         """
-        try:
+        with contextlib.suppress(OSError, struct.error):
             if self._builds is None:
                 self._builder_pid, self._builds = self._forked(BUILDER)
             self._builds.send(list(sources))
-            return int(self._builds.recv())
-        except (OSError, EOFError, struct.error):
+
+    def built(self, timeout_s: float) -> list[str] | None:
+        """Return the names of sources whose builds have ended since the last call; wait for one at
+        most so many seconds. None if nothing is built any more."""
+        names: list[str] = []
+        try:
+            if self._builds is None:
+                return None
+            while self._builds.poll(0 if names else timeout_s):
+                names.append(self._builds.recv())
+        except (OSError, EOFError):
             self._builds = None
-            return 0
+            return names or None
+        return names
+
+    def ready_builds(self, candidate: Candidate) -> Sequence[Path]:
+        """Return the folders of Triton's cache for a candidate that was compiled ahead here, where
+        nobody else's candidates run."""
+        return entries_of(self._triton_cache, candidate.source)
 
     def end_builds(self) -> None:
         """Kill the process that builds ahead, if there is one."""
@@ -191,15 +219,20 @@ class TunerProcess:
         number, step = POSITION.unpack_from(self._position, 0)
         return number, step
 
-    def _started(self, fds: tuple[int, ...], folder: str) -> subprocess.Popen[bytes]:
-        extra = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if os.path.isabs(p))}
+    def _started(self, fds: tuple[int, ...], folder: str) -> subprocess.Popen[bytes] | None:
+        """Start the program; None if the fork server has started it."""
         environment = isolation.child_environment(
-            {**self._variables, **extra}, scratch=folder, threads=self._threads
+            self._variables, scratch=folder, threads=self._threads
         )
-        arguments = [*map(str, fds), self.architecture]
+        words = self._words.fileno()
+        if self._fork_server is not None and self._fork_server.run(
+            PROGRAM, self.architecture, environment=environment, words=words, fds=fds
+        ):
+            return None
+        path = os.pathsep.join(p for p in sys.path if os.path.isabs(p))
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "kernelwright.tuner.supervisor", *arguments],
-            env=environment,
+            [sys.executable, "-P", "-m", PROGRAM, *map(str, fds), self.architecture],
+            env=environment | {"PYTHONPATH": path},
             pass_fds=fds,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -214,13 +247,19 @@ class TunerProcess:
         return self._words.read()[-300:].decode(errors="replace")
 
 
-def process_for(judge: Judge, dialects: Sequence[str]) -> TunerProcess:
+def process_for(
+    judge: Judge, dialects: Sequence[str], fork_server: SharedForkServer | None = None
+) -> TunerProcess:
     """Return the process for a judge's device and for these dialects; the judge may open later."""
     variables = dict(judge.machine.backend.visibility)
     for name in dialects:
         variables |= plugins.find("kernelwright.dialects", name).environment(judge.device)
     architecture = judge.device.arch if judge.device.kind == "cuda" else ""
-    return TunerProcess(variables, threads=judge.threads, architecture=architecture)
+    if architecture:
+        variables |= ONE_QUEUE
+    return TunerProcess(
+        variables, threads=judge.threads, architecture=architecture, fork_server=fork_server
+    )
 
 
 def _kill(pid: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
@@ -14,8 +15,13 @@ from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.judge import Judge
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.proposer import COMPILE_S
+from kernelwright.tuner.cost_model import FEWEST_OF_TASK, CostModel, Groups
+from kernelwright.tuner.pool import Pool
+from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.question import question_of, why_untunable
+from kernelwright.tuner.queue import BuildQueue
+from kernelwright.tuner.similar import Winners
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 from kernelwright.tuner.tuner import BATCH, Tuner
@@ -42,14 +48,16 @@ class TunedRules:
         process: TunerProcess,
         *,
         known: Sequence[Trial],
+        past: Groups,
         on_trials: Callable[[Sequence[Trial]], None],
         tell: Callable[[str], None],
     ) -> None:
-        """``known``: trials of earlier searches in this environment. ``on_trials`` is called with
-        the new trials of each race, ``tell`` with the reason why there are none."""
+        """``known``: trials of earlier searches in this environment; ``past``: those of other tasks
+        on this kind of device. ``on_trials`` is called with the new trials of each race, ``tell``
+        with the order in which candidates are tried, or the reason why none is."""
         self._tell = tell
         self._judge, self._process = judge, process
-        self._known, self._on_trials = known, on_trials
+        self._known, self._past, self._on_trials = known, past, on_trials
         self._rules = RulesProposer()
         self._tuner: Tuner | None = None
         self._why_not = ""
@@ -73,7 +81,7 @@ class TunedRules:
             self._proposed.add(proposal.candidate.digest)
             yield proposal
         if brief.budget_s >= COMPILE_S:
-            yield from self._tuner.untunable(end)
+            yield from self._space.untunable(end)
         if untimed := tuple(name for name in brief.dialects if name not in timed):
             yield from self._rules.propose(replace(brief, dialects=untimed))
         return None
@@ -92,6 +100,8 @@ class TunedRules:
             with self._runner.at_work():
                 tuner.run(until)
                 best = tuner.finalists(N_JUDGED, passed)
+            if len(tuner.leaders) >= FEWEST_OF_TASK:
+                self._tell(f"the order had {tuner.quality()}")
         except CannotCapture:
             return []  # the rules say why
         except DeviceError as error:
@@ -117,14 +127,25 @@ class TunedRules:
             judge.start_baselines()
         self._process.give(question)
         self._runner = TrialRunner(self._process, judge.device_lock)
+        self._space = Space(brief, Winners(self._past), self._known)
         return Tuner(
-            Space(brief),
+            Pool(self._space, self._model()),
             self._runner,
+            BuildQueue(self._process),
             batch_size=BATCH[judge.device.kind],
             builds_ahead=compiles_elsewhere,
             known=self._known,
             on_trials=self._told,
         )
+
+    def _model(self) -> CostModel:
+        """Return the model that orders candidates; say which it is."""
+        judge = self._judge
+        model = CostModel(machine(judge.device.kind, judge.threads), self._past)
+        if model.why_not:
+            warnings.warn(model.why_not, RuntimeWarning, stacklevel=2)
+        self._tell(f"tries in the order of {model}")
+        return model
 
     def _told(self, trials: Sequence[Trial]) -> None:
         failed = [trial for trial in trials if trial.outcome is not TrialOutcome.MEASURED]

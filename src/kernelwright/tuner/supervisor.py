@@ -16,7 +16,7 @@ import struct
 import sys
 from multiprocessing.connection import Connection
 
-from kernelwright.tuner.builder import serve_builds
+from kernelwright.tuner.builder import remember_tritons_version, serve_builds
 from kernelwright.tuner.question import read_from_memory
 from kernelwright.tuner.worker import POSITION, Position, serve
 
@@ -31,6 +31,8 @@ def supervise(control: socket.socket, position_fd: int, architecture: str) -> No
     sm_90, or empty.
     """
     pids: dict[bytes, int] = {}
+    if architecture:
+        remember_tritons_version()
     while True:
         kind, fds, *_ = socket.recv_fds(control, 1, 1)
         if not kind:

@@ -12,12 +12,8 @@ from kernelwright.tuner.process import TunerProcess, WorkerEnded
 from kernelwright.tuner.racing import STAGES, typical_ns
 from kernelwright.tuner.worker import NOBODY, REFERENCE, Entrant, Entry
 
-TUNER_VERSION = 1
+TUNER_VERSION = 2
 """Changes when trials are measured in another way, so that their times do not compare."""
-
-BUILT_AHEAD = ("triton",)
-"""Dialects that are compiled apart from the worker: their compilers hold Python's lock. Those of
-others work side by side in the worker's threads."""
 
 Samples = dict[str, list[float]]
 
@@ -53,17 +49,6 @@ class TrialRunner:
         """
         with self._lock.shared() as hold:
             self._process.start(hold)
-
-    def build_ahead(self, batch: Sequence[Proposal]) -> None:
-        """Compile what can be compiled apart from the worker; others may measure meanwhile."""
-        candidates = [proposal.candidate for proposal in batch]
-        sources = [(one.source, one.entry) for one in candidates if one.dialect in BUILT_AHEAD]
-        if sources and self._process.architecture:
-            self._process.build_ahead(sources)
-
-    def end_builds(self) -> None:
-        """Let ``build_ahead`` in another thread return at once."""
-        self._process.end_builds()
 
     def adopt(self, proposal: Proposal, trial: Trial) -> None:
         """Make a candidate the anchor if its trial is the best so far."""

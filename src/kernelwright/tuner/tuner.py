@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Trial
+from kernelwright.tuner.cost_model import Quality, quality
+from kernelwright.tuner.pool import Pool
+from kernelwright.tuner.queue import POLL_S, BuildQueue
 from kernelwright.tuner.racing import FINAL_STAGES
-from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
 
 BATCH = {"cpu": 16, "cuda": 32}
@@ -20,13 +23,16 @@ it."""
 FIRST = 4
 """Number of candidates in the first race; each later one has twice as many as that before, as far
 as the time allows."""
-LEAST_S = 1.0
-"""Seconds in which the texts of a race are written in any case."""
+CHUNK = 8
+"""Number of candidates that leave the pool at a time."""
+AHEAD = 24
+"""Number of candidates that are compiled, or are ready for a race, where that is done apart: as
+many as the cores of a host compile. More of them would be chosen without the last trials."""
 NOISE = 0.01
 """Gain below which a faster candidate cannot be told from an equal one."""
-PATIENCE = 3
-"""Number of races in a row without a gain above the noise after which the next one is not expected
-to bring any."""
+PATIENCE = 2
+"""Number of large races without a gain above the noise after which the next one is not expected to
+bring any, whatever the pool expects."""
 N_FINAL = 8
 """Number of candidates in the last race."""
 
@@ -41,24 +47,26 @@ class Tried:
 
 
 class Tuner:
-    """Tries candidates of a space until the time is over or no gain is expected.
+    """Tries the candidates of a pool until the time is over or no gain is expected.
 
-    ``builds_ahead``: the next candidates are written and compiled while others are measured.
+    ``builds_ahead``: the next candidates are written and compiled while others are measured, on
+    cores that those do not need.
     ``known``: trials of earlier searches in the same environment; none is measured again.
     ``on_trials`` is called with the trials of each race.
     """
 
     def __init__(
         self,
-        space: Space,
+        pool: Pool,
         runner: TrialRunner,
+        queue: BuildQueue,
         *,
         batch_size: int,
         builds_ahead: bool = False,
         known: Iterable[Trial] = (),
         on_trials: Callable[[Sequence[Trial]], None] = lambda trials: None,
     ) -> None:
-        self._space, self._runner = space, runner
+        self._pool, self._runner, self._queue = pool, runner, queue
         self._batch_size, self._builds_ahead = batch_size, builds_ahead
         self._known = {trial.candidate: trial for trial in known}
         self._on_trials = on_trials
@@ -69,8 +77,10 @@ class Tuner:
     @property
     def leaders(self) -> list[Proposal]:
         """All candidates that were measured, the fastest first."""
-        ranked = sorted([*self._tried.values()], key=lambda tried: tried.time_ns)
-        return [tried.proposal for tried in ranked]
+        return [tried.proposal for tried in self._ranked()]
+
+    def _ranked(self) -> list[Tried]:
+        return sorted([*self._tried.values()], key=lambda tried: tried.time_ns)
 
     def run(self, until: float) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left
@@ -82,33 +92,49 @@ class Tuner:
             DeviceError: the tuner's process cannot be started.
         """
         with ThreadPoolExecutor(1, "candidates") as pool, contextlib.ExitStack() as stack:
-            stack.callback(self._runner.end_builds)  # the pool waits for its thread
-            ahead = pool.submit(self._prepared, until)
+            stack.callback(self._queue.close)
+            ahead = pool.submit(self._refill, until)
             self._runner.start()
-            while self._n_without_gain < PATIENCE and not self._is_over(until):
-                batch = ahead.result() or self._prepared(until)
+            while not self._is_over(until):
+                self._wait_for(ahead)
+                if self._is_exhausted():
+                    return
+                batch = self._queue.take(self._size_until(until), FIRST, until)
                 if not batch:
                     return
-                if self._builds_ahead:  # its leaders are those of a race before
-                    ahead = pool.submit(self._prepared, until)
+                if self._builds_ahead and ahead.done():
+                    ahead = pool.submit(self._refill, until)
                 self._race(batch)
                 if not self._builds_ahead:
-                    ahead = pool.submit(self._prepared, until)
+                    ahead = pool.submit(self._refill, until)
 
-    def _prepared(self, until: float) -> list[Proposal]:
-        """Return the next batch, compiled as far as that is done apart; empty if none is left."""
-        batch: list[Proposal] = []
-        end = until
-        for proposal in self._space.batch(self._size_until(until), self.leaders):
-            if not batch:  # the task is open now, which may have taken all of the time
-                end = max(until, time.monotonic() + LEAST_S)
-            batch.append(proposal)
-            if time.monotonic() > end:  # the texts of a large network take seconds each
-                break
-        fresh = [proposal for proposal in batch if proposal.candidate.digest not in self._known]
-        if fresh and not self._is_over(until):
-            self._runner.build_ahead(fresh)
-        return batch
+    def _wait_for(self, ahead: Future[None]) -> None:
+        """Wait for candidates: for all of them where writing texts would disturb the race.
+
+        Raises:
+            CannotCapture, TaskError: as for ``run``.
+        """
+        while self._builds_ahead and not ahead.done():
+            if len(self._queue):
+                return
+            time.sleep(POLL_S)
+        ahead.result()
+
+    def _refill(self, until: float) -> None:
+        """Put candidates of the pool into the queue: those of the next race, or as many as keep
+        the compilers busy."""
+        wanted = AHEAD if self._builds_ahead else self._size_until(until)
+        while len(self._queue) < wanted and not self._is_over(until):
+            taken = self._pool.take(min(CHUNK, wanted - len(self._queue)), self._ranked(), until)
+            if not taken:
+                return
+            self._queue.add(taken)
+
+    def _is_exhausted(self) -> bool:
+        """Whether the next race is not expected to bring a gain above the noise."""
+        if self._n_without_gain and self._pool.expected_gain(self._queue) < NOISE:
+            return True
+        return self._n_without_gain >= PATIENCE * self._batch_size
 
     def _size_until(self, until: float) -> int:
         """Return the size of the next batch: as many as the last races would have measured in the
@@ -123,13 +149,11 @@ class Tuner:
 
     def _race(self, batch: Sequence[Proposal]) -> None:
         before_ns = self._best_ns()
-        self._try(batch)
-        has_gained = self._best_ns() < (1 - NOISE) * before_ns
-        self._n_without_gain = 0 if has_gained else self._n_without_gain + 1
-
-    def untunable(self, until: float) -> Iterator[Proposal]:
-        """Yield the candidates of the space that cannot be tried, until the time ``until``."""
-        return self._space.untunable(until)
+        n_fresh = self._try(batch)
+        if self._best_ns() < (1 - NOISE) * before_ns:
+            self._n_without_gain = 0
+        else:
+            self._n_without_gain += n_fresh
 
     def finalists(self, n: int, passed: Collection[str] = ()) -> list[Proposal]:
         """Race the best candidates once more, for longer; return the ``n`` fastest.
@@ -151,7 +175,8 @@ class Tuner:
         """Forget the candidate of this digest: the judge has refused it."""
         self._tried.pop(candidate, None)
 
-    def _try(self, batch: Sequence[Proposal]) -> None:
+    def _try(self, batch: Sequence[Proposal]) -> int:
+        """Note what is known of a batch, and measure the others; return their number."""
         known = [p for p in batch if p.candidate.digest in self._known]
         fresh = [p for p in batch if p.candidate.digest not in self._known]
         for proposal in known:
@@ -160,11 +185,24 @@ class Tuner:
             self._runner.adopt(proposal, trial)
         if fresh:
             start_s = time.monotonic()
-            trials = self._runner.measure(fresh)
+            measured = zip(fresh, self._runner.measure(fresh), strict=True)
+            trials = [self._with_order(proposal, trial) for proposal, trial in measured]
             self._took_s, self._n_fresh = time.monotonic() - start_s, len(fresh)
             self._size = min(2 * self._size, self._batch_size)
             self._on_trials(trials)
             self._note(fresh, trials)
+        return len(fresh)
+
+    def _with_order(self, proposal: Proposal, trial: Trial) -> Trial:
+        """Return the trial with what the pool knew of its candidate before."""
+        expected_ns = math.exp(self._pool.expected(proposal))
+        return replace(trial, outline=self._pool.outline(proposal), expected_ns=expected_ns)
+
+    def quality(self) -> Quality:
+        """Return how good the order was that the candidates had before any was tried."""
+        tried = [*self._tried.values()]
+        expected = [self._pool.expected(one.proposal) for one in tried]
+        return quality([(expected, [one.time_ns for one in tried])])
 
     def _note(self, proposals: Sequence[Proposal], trials: Sequence[Trial]) -> None:
         for proposal, trial in zip(proposals, trials, strict=True):

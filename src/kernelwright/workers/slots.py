@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import queue
 import re
@@ -18,6 +17,9 @@ from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.gpu import MOST_JUDGES
 
 ALL = "all"
+CORES_A_SEARCH, FEWEST_A_GPU = 4, 2
+"""Cores for each of the searches on several GPUs, and the searches that a GPU gets however few
+cores it has: while one measures, another sets up."""
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
@@ -63,18 +65,29 @@ class FreeSlots:
             self._queue.put(slot)
 
 
+def gpus_of(slots: Sequence[WorkerSlot], device: str) -> tuple[int, ...]:
+    """Return the numbers of the GPUs that these slots use."""
+    wanted = Device.parse(device)
+    n_gpus = len({slot.gpu for slot in slots})
+    if wanted.kind != "cuda":
+        return ()
+    return tuple(range(n_gpus)) if n_gpus > 1 else (wanted.index,)
+
+
 def usual_jobs(device: str, n_gpus: int = 1) -> int:
     """Return a good number of searches to run side by side.
 
-    One GPU gets one more than it can judge at a time, so that the next search is ready. Several
-    GPUs together get as many, rounded up, because they share the driver. A CPU gets one, because
+    One GPU gets one more than it can judge at a time, so that the next search is ready: a search
+    measures for a few of its seconds, and uses some cores in the others. Each of several GPUs gets
+    as many at most, and one for every ``CORES_A_SEARCH`` of its cores. A CPU gets one, because
     builds and timing need the same cores.
 
     Raises:
         DeviceError: this machine has no such device.
     """
     if n_gpus > 1:
-        return n_gpus * math.ceil((MOST_JUDGES + 1) / n_gpus)
+        fitting = len(os.sched_getaffinity(0)) // n_gpus // CORES_A_SEARCH
+        return n_gpus * min(MOST_JUDGES + 1, max(FEWEST_A_GPU, fitting))
     most = backend_of(resolve(Device.parse(device))).most_judges
     return 1 if most is None else most + 1
 

@@ -14,9 +14,12 @@ from types import ModuleType
 import pytest
 import torch
 from tests.host.compiler.test_candidates import cache_folder
+from tests.null.archive.nouns import verdict
 
+import kernelwright as kw
+from kernelwright.archive.receipt import Receipt
 from kernelwright.compiler.candidate.joined import CannotJoin, Special, joined
-from kernelwright.core.candidate import Brief
+from kernelwright.core.candidate import Brief, Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 from kernelwright.loaders import open_reference
@@ -124,9 +127,17 @@ def test_a_traced_call_has_the_kernels_for_any_size(file: ModuleType) -> None:
 def test_files_for_gpus_define_each_name_once(dialect: str) -> None:
     text = joined_text(dialect, Device("cuda", "sm_90"))
     code = compile(text, "joined.py", "exec")
-    names = [name for name in code.co_names if "of_size" in name]
-    assert {"OfSize1", "OfSize2"} <= {*code.co_names} and names
+    assert {"kept_by_of_size_1", "KernelLaunches_of_size_2"} <= {*code.co_names}
     assert text.count("class Described:") == 1 and text.count("class ModelNew(") == 1
+
+
+def test_a_package_for_the_kernels_library_has_the_kernels_of_all_sizes(tmp_path: Path) -> None:
+    candidate = Candidate(joined_text("cpp", Device.parse("cpu")), "cpp")
+    receipt = Receipt(TASK, candidate, verdict(candidate, task=TASK.digest, seed=1))
+    package = kw.export(receipt, to="hf", out=tmp_path / "package")
+    text = next(package.rglob("kernel.py")).read_text()
+    assert "return forward_of_size_2(self, x)" in text
+    assert "return forward_of_any_size(self, x)" in text
 
 
 def test_a_file_that_the_rules_did_not_write_is_not_joined() -> None:

@@ -12,6 +12,7 @@ from tests.host.compiler.test_candidates import cache_folder
 from torch import nn
 
 import kernelwright as kw
+from kernelwright.compiler.capture.joint import PARTITIONS, capture_joint
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.errors import TaskError
@@ -104,7 +105,9 @@ MODULES = {
         "torch.randn(6, 10), torch.randn(6, 10)",
         "",
     ),
-    "several": (plain("(x.exp(), x.argmax(-1), [(x * x).sum(-1)])"), "torch.randn(6, 10)", ""),
+    "several": (
+        plain("(x.exp(), x.argmax(-1), [(x * x).sum(-1)], x.argmin(-1))"), "torch.randn(6, 10)", ""
+    ),
 }  # fmt: skip
 
 
@@ -186,6 +189,14 @@ def test_every_way_to_cut_gives_the_same_gradients(tmp_path, variant) -> None:
         torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+def test_the_backward_of_a_cross_entropy_sums_no_row_of_zeros() -> None:
+    module, inputs = nn.CrossEntropyLoss(), [torch.randn(6, 10), torch.zeros(6, dtype=torch.int64)]
+    for cut in PARTITIONS:
+        backward = capture_joint(module, inputs, (0,), cut).backward
+        summed = [n.args[0] for n in backward.graph.nodes if "sum" in str(n.target)]
+        assert all(tuple(node.meta["val"].shape) == (6,) for node in summed)
+
+
 @pytest.fixture
 def normed(tmp_path) -> tuple[nn.Module, nn.Module, torch.Tensor]:
     built, module, (x,) = pair(tmp_path, source("layer_norm"))
@@ -221,6 +232,15 @@ def test_a_saved_value_that_was_changed_is_an_error(normed) -> None:
         built.up.weight.mul_(2)
     with pytest.raises(RuntimeError, match="modified"):
         result.sum().backward()
+
+
+def test_a_backward_under_autocast_is_no_other(normed) -> None:
+    built, _, x = normed
+    (wanted,) = torch.autograd.grad(built(x).sum(), x)
+    y = built(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (found,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(found, wanted)
 
 
 def test_gradients_of_gradients_are_refused(normed) -> None:

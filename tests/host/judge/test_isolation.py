@@ -193,6 +193,31 @@ def test_packages_below_the_scratch_folder_can_be_read(server, monkeypatch):
         child.close()
 
 
+READS_BUILDS = """
+import os, torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, what):
+        kernel = os.path.join(os.environ["KERNELWRIGHT_READY_BUILDS"], "KEY", "k.cubin")
+        open(kernel, "a" if what == "write" else "r").close()
+        return torch.zeros(1)
+"""
+
+
+@pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
+def test_a_child_sees_a_copy_of_the_kernels_that_were_compiled_for_it(server, tmp_path, refuse):
+    entry = tmp_path / "KEY"
+    entry.mkdir(mode=0o700)
+    Path(entry, "k.cubin").write_text("a kernel")
+    options = ChildOptions(refuse=refuse, ready=(entry,))
+    child = begin(server, READS_BUILDS, options=options)
+    assert "tensor" in call(child, "read")
+    if "filesystem" in child.granted or "user" in child.granted:
+        assert "error" in call(child, "write")
+    assert Path(entry, "k.cubin").read_text() == "a kernel"
+    child.close()
+
+
 @pytest.mark.parametrize("refuse", [frozenset(), EVERYTHING], ids=["all", "none"])
 def test_granted_guarantees_hold(server, refuse):
     child = start(server, refuse)

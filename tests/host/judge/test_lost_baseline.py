@@ -139,7 +139,7 @@ def test_a_judge_that_ends_leaves_no_folder_in_the_compilers_cache(
 ):
     """Each of its library settings left one: 8,000 lay there after a day."""
     eager = [s for s in library_settings.settings_of("cpu", "") if s.name == "eager"]
-    monkeypatch.setattr(library_settings, "settings_of", lambda *_: eager)
+    monkeypatch.setattr(library_settings, "settings_of", lambda *_, **__: eager)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as judge:
         assert judge.evaluate(CANDIDATE).status is Status.PASSED

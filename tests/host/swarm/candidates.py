@@ -80,3 +80,16 @@ REWORDED = answer(
 FASTER = answer(CODE.replace("parallel for simd", "parallel for simd schedule(static)"))
 WRONG = answer(CODE.replace("* 2 + 1", "* 2 + 1.01f"))
 BROKEN = answer(CODE.replace("y[i] = 1.0f", "y[i] = = 1.0f"))
+
+_TORCH = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        {before}
+        return torch.sigmoid(torch.relu(x) * 2 + 1)
+"""
+LIBRARY_CALLS = answer(_TORCH.format(before="pass"))
+SLOW_CALLS = answer(_TORCH.format(before="for i in range(400):\n            torch.tanh(x)"))
+"""Only calls of the library, which the grammar of trials admits; and far more of them."""

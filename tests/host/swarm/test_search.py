@@ -12,8 +12,10 @@ import pytest
 from tests.host.swarm.candidates import (
     BROKEN,
     FASTER,
+    LIBRARY_CALLS,
     REWORDED,
     RIGHT,
+    SLOW_CALLS,
     SPYING,
     TASK,
     WRONG,
@@ -153,3 +155,13 @@ def test_answers_without_code_end_with_the_budget_and_the_library(swarm, scripte
     result, calls, _ = swarm(budget_s=2.0)
     assert calls and not result.evaluated
     assert result.strongest == "" and "Model" in result.source_path.read_text()
+
+
+def test_what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried(swarm, scripted):
+    scripted.script = [say(LIBRARY_CALLS), say(SLOW_CALLS)]
+    result, calls, progress = swarm(
+        dialects=("torch",), try_admitted=True, budget_tokens=2 * ONE_CALL_TOKENS
+    )
+    assert len(calls) == 2 and statuses(result) == [Status.PASSED]
+    assert any("slower, not judged" in report.doing for report in progress)
+    assert max(report.n_trials for report in progress) == 1

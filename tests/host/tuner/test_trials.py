@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
@@ -10,7 +11,7 @@ from kernelwright.core.task import Task
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge import Judge
 from kernelwright.loaders.training_step import as_judged, training_step
-from kernelwright.tuner.process import TunerProcess
+from kernelwright.tuner.process import PROGRAM, TunerProcess, process_for
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.trials import TrialRunner
 
@@ -88,6 +89,24 @@ def test_a_bad_candidate_costs_itself(runner, name):
     assert [t.outcome for t in trials] == [TrialOutcome.MEASURED, outcome, TrialOutcome.MEASURED]
     assert trials[1].detail and trials[1].time_ns is None
     assert all(t.time_ns and t.speedup for t in (trials[0], trials[2]))
+
+
+def programs():
+    """The tuner's programs that this process has started."""
+    return [child.pid for child in psutil.Process().children() if PROGRAM in child.cmdline()]
+
+
+def test_a_suite_forks_its_tuners_from_a_server_that_has_imported_torch(fork_server):
+    before = programs()
+    with (
+        Judge(task(), settings=Settings(), fork_server=fork_server) as judge,
+        process_for(judge, ("torch",), fork_server) as process,
+    ):
+        process.give(question_of(judge))
+        runner = TrialRunner(process, judge.device_lock)
+        trials = runner.measure([proposal(**BAD["crash"][1]), proposal(before="# right")])
+        assert programs() == before
+    assert [t.outcome for t in trials] == [TrialOutcome.CRASHED, TrialOutcome.MEASURED]
 
 
 @pytest.mark.parametrize("forward", ["x.relu_(); return x * self.scale"])

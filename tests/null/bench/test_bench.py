@@ -1,10 +1,12 @@
 """The tasks that a bench runs, those that it takes from the archive, and its answer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from tests.null.archive.nouns import proposal, verdict
+from tests.null.shown import shown
 
 from kernelwright import bench
 from kernelwright.archive import Archive
@@ -14,10 +16,12 @@ from kernelwright.cli import main
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment
+from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Workload
 from kernelwright.judge import JUDGE_VERSION
 from kernelwright.judge.devices.environment import Here
+from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import suite_entries
 
 
@@ -256,3 +260,29 @@ def test_wrong_use_is_one_error(words, said):
 def test_a_task_that_is_not_in_the_suite():
     with pytest.raises(UsageError, match="softmaxx"):
         suite_entries("builtin", device="cpu", problems=["softmaxx"])
+
+
+def outcome_of(entry, pair):
+    chapter = Chapter(entry.task, "cpu", [pair], [], 0)
+    return suite.TaskOutcome(entry, chapter)
+
+
+def test_line_table_and_json_of_a_suite_say_undecided_and_mark_tf32(settings):
+    entry, said = first_entry(), proposal()
+    found = verdict(said.candidate, kinds=("kernel",))
+    samples = {"candidate": (10, 12, 20), "eager": (20, 22, 24), "compile": (15, 14, 16)}
+    wide = replace(found, timing=replace(found.timing, samples_ns=samples))
+    undecided = outcome_of(entry, (said, wide))
+    assert "undecided: cpp 1.17 (0.80–1.50) × compile" in results.line(undecided)
+    tf32 = replace(found, warnings=(Warned(WarningCode.TF32, "errors as TF32 has"),))
+    marked = outcome_of(entry, (said, tf32))
+    answer = results.answer("builtin", [undecided, marked], settings)
+    first, second = answer.facts["tasks"]
+    assert (first["outcome"], first["best"]) == ("undecided", None)
+    assert first["undecided"]["digest"] == said.candidate.digest
+    assert second["outcome"] == "won" and second["best"]["tf32"] is True
+    (level,) = answer.facts["levels"]
+    assert (level["n_won"], level["n_undecided"], level["n_tf32"]) == (1, 1, 1)
+    assert level["geometric_mean"] > 1 == level["without_tf32"]
+    text = " ".join(shown(answer).split())
+    assert "undecided" in text and "kernel tf32" in text and "2: 1, 1, 0" in text

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kernelwright.bench import suite
+from kernelwright.bench.processes import INTERRUPTED
 from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import SuiteEntry
 
@@ -20,19 +21,19 @@ def _on_a_shared_device(monkeypatch):
     monkeypatch.setattr(suite, "in_a_process", lambda work, size, *others: size)
 
 
-def parts(is_due=lambda entry: True) -> list[list[str]]:
-    return [[e.name for e in part] for part in suite._by_size(ENTRIES, Settings(), None, is_due)]
+def answers(is_due=lambda entry: True):
+    with suite._sizes(ENTRIES, Settings(), None, is_due) as is_large:
+        return [is_large(entry) for entry in ENTRIES]
 
 
 def test_large_tasks_are_separated_and_unknown_sizes_count_as_small():
-    assert parts() == [["1", "2"], ["0", "3"]]
+    assert answers() == [True, False, False, True]
 
 
 def test_a_searched_task_is_not_sized():
-    assert parts(lambda entry: entry.name == "3") == [["0", "1", "2"], ["3"]]
+    assert answers(lambda entry: entry.name == "3") == [False, False, False, True]
 
 
 def test_an_interrupt_during_sizing_begins_no_search(monkeypatch):
-    monkeypatch.setattr(suite, "side_by_side", lambda *work, **how: [False, None, None, None])
-    with pytest.raises(KeyboardInterrupt):
-        parts()
+    monkeypatch.setattr(suite, "in_a_process", lambda *given: INTERRUPTED)
+    assert answers() == [None] * 4

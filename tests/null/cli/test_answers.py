@@ -83,6 +83,7 @@ def test_a_library_that_stays_best_is_no_failure(lost, won):
     assert answer.exit_code == 0 and answer.facts["best"] is None
     assert answer.facts["outcome"] == "library" and answer.facts["undecided"] is None
     assert "nothing beats the strongest library setting (compile)" in shown(answer)
+    assert "library setting compile: " in shown(answer)
     assert answers.one_result(lost).exit_code == 1  # nothing even passed
 
 

@@ -23,7 +23,7 @@ def archive(tmp_path):
 
 def test_a_win_of_the_library_is_bad_input(ask, archive, tmp_path):
     code, answer = ask("export", "--to", "op", "--out", "shipped", "--archive", archive)
-    assert code == 2 and "nothing beats the library" in answer["error"]["seen"]
+    assert code == 2 and "nothing was judged" in answer["error"]["seen"]
     assert not (tmp_path / "shipped").exists()
 
 

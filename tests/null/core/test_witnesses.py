@@ -24,6 +24,8 @@ WITNESSES = {
     "attached": "null/swarm/test_attached.py:"
     "a_picture_goes_with_the_question_and_the_call_names_it",
     "prices": "null/swarm/test_ledger.py:calls_in_flight_count_at_their_maximum_cost",
+    "try_admitted": "host/swarm/test_search.py:"
+    "what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried",
     "archive": "null/cli/test_commands.py:the_archive_may_be_named_in_the_settings_file",
     "out": "null/cli/test_answers.py:a_suite_counts_the_library_as_one_and_lists_what_failed",
     "threads": "null/cli/test_errors.py:a_setting_of_threads_that_do_not_fit_this_machine",

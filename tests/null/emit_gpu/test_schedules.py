@@ -14,10 +14,14 @@ from torch import nn
 from kernelwright.compiler.capture.capture import capture
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.gpu.schedule import MAX_SCHEDULES
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.codegen.triton.image import layouts
 from kernelwright.compiler.codegen.triton.ops import pointwise
-from kernelwright.compiler.codegen.triton.product_schedule import product_choices
+from kernelwright.compiler.codegen.triton.product_schedule import (
+    product_choices,
+    product_neighbours,
+)
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.ir import Program, Ref
@@ -37,7 +41,7 @@ PAIRS = [(dialect, name) for dialect, e in EMITTERS.items() for name in supporte
 def test_a_neighbour_is_another_text(dialect, name):
     program, emitter = CASES[name](), EMITTERS[dialect]
     schedules = list(emitter.schedules(program, GPU))
-    assert 1 <= len(schedules) <= 7
+    assert 1 <= len(schedules) <= MAX_SCHEDULES + 1
     near = [s for first in schedules[:2] for s in emitter.refine(program, first, GPU)]
     distinct = {json.dumps(s, sort_keys=True): s for s in [*schedules, *near]}
     texts = {_text(emitter, program, schedule) for schedule in distinct.values()}
@@ -132,3 +136,26 @@ def test_dividing_by_a_power_of_two_is_multiplying():
     assert text("3.0") == "tl.div_rn(x, 3.0)"
     assert text("y") == "tl.div_rn(x, y)"
     assert text("2", "int64") == "x // 2"
+
+
+@pytest.mark.parametrize(("k", "parts"), [(4096, [2, 4]), (512, [2]), (4000, [])])
+def test_a_whole_sum_has_neighbours_with_even_parts_of_it(k, parts):
+    (step,) = plain_product(1024, 1024, k).own()
+    [whole, *_] = [knobs for knobs in product_choices(step) if "parts" not in knobs]
+    near = [n["parts"] for n in product_neighbours(step, whole) if "parts" in n]
+    assert near == parts
+
+
+def test_a_single_row_has_no_tiles_of_several():
+    """Its result is stored as a number, which Triton refuses to take from a tile."""
+    program = CASES["loss_mean"]()
+    emitter = EMITTERS["triton"]
+    schedules = list(emitter.schedules(program, GPU))
+    near = [s for first in schedules for s in emitter.refine(program, first, GPU)]
+    shapes = [
+        knobs.get("rows", 1)
+        for s in (*schedules, *near)
+        for knobs in s.values()
+        if knobs is not True
+    ]
+    assert set(shapes) == {1}

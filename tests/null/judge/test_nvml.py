@@ -43,6 +43,14 @@ def test_what_it_does_not_tell_is_left_out(gpu):
     }
 
 
+def test_the_share_of_the_time_in_which_a_kernel_ran(gpu):
+    gpu.setattr(pynvml, "nvmlDeviceGetUtilizationRates", lambda gpu: SimpleNamespace(gpu=25))
+    assert nvml.busy_share(0) == 0.25
+    gpu.setattr(pynvml, "nvmlDeviceGetUtilizationRates", pynvml.nvmlDeviceGetTemperature)
+    with pytest.raises(nvml.Unknown):
+        nvml.busy_share(0)
+
+
 def test_neighbours_are_counted_from_the_moment_on(gpu):
     assert nvml.share_of_others(0, {os.getpid()}, since_s=10.0) == pytest.approx(0.3)
     assert nvml.share_of_others(0, {os.getpid(), 7}, since_s=10.0) == 0

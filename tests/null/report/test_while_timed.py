@@ -21,5 +21,5 @@ def test_what_the_machine_did_is_told():
     chapter, silent = (Chapter(TASK, "cpu", [(said, one)], [], 0) for one in (found, plain))
     rows = dict(chapter.environment)
     assert rows["other programs' share of the processor"] == "34%"
-    assert (rows["sm mhz, before timing"], rows["sm mhz, after timing"]) == ("1980", "1755")
+    assert (rows["sm MHz, before timing"], rows["sm MHz, after timing"]) == ("1980", "1755")
     assert dict(silent.environment).keys() < rows.keys()

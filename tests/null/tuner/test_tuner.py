@@ -6,7 +6,11 @@ from collections import Counter
 import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
-from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.core.trial import Outline, Trial, TrialOutcome
+from kernelwright.tuner.cost_model import CostModel
+from kernelwright.tuner.pool import Pool
+from kernelwright.tuner.prior import machine
+from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.tuner import PATIENCE, Tuner
 
 
@@ -16,7 +20,7 @@ class Numbers:
     def __init__(self, start, n):
         self.start, self.n, self.seen = start, n, set()
 
-    def batch(self, n, leaders):
+    def stream(self, leaders):
         numbers = [self.start] if not leaders else []
         numbers += [number_of(one) + step for one in leaders[:2] for step in (-1, 1)]
         for number in dict.fromkeys(numbers):
@@ -24,13 +28,29 @@ class Numbers:
                 self.seen.add(number)
                 yield candidate(number)
 
+    def outline(self, proposal):
+        return Outline(())
+
+    def goes_first(self, proposal):
+        return False
+
 
 def candidate(number):
-    return Proposal(Candidate(str(number), "cpp"), "rules", schedule={"number": number})
+    schedule = {"kernels": {"step": {"block": 2**number}}}
+    return Proposal(Candidate(str(number), "cpp"), "rules", schedule=schedule)
 
 
 def number_of(proposal):
-    return proposal.schedule["number"]
+    return int(proposal.candidate.source)
+
+
+class Process:
+    """A tuner's process that has nothing to compile apart."""
+
+    architecture = ""
+
+    def end_builds(self):
+        pass
 
 
 class Runner:
@@ -40,12 +60,6 @@ class Runner:
         self.time_of, self.measured, self.adopted = time_of, Counter(), []
 
     def start(self):
-        pass
-
-    def build_ahead(self, batch):
-        self.built = [number_of(one) for one in batch]
-
-    def end_builds(self):
         pass
 
     def adopt(self, proposal, trial):
@@ -63,7 +77,9 @@ def trial(number, time_ns):
 
 
 def tuned(runner, *, known=(), start=10, **options):
-    tuner = Tuner(Numbers(start, 40), runner, batch_size=4, known=known, **options)
+    pool = Pool(Numbers(start, 40), CostModel(machine("cpu", 1)))
+    queue = BuildQueue(Process())
+    tuner = Tuner(pool, runner, queue, batch_size=4, known=known, **options)
     tuner.run(time.monotonic() + 60)
     return tuner
 
@@ -78,7 +94,7 @@ def test_it_goes_on_from_what_was_measured(builds_ahead):
 def test_it_ends_when_gains_are_below_the_noise():
     runner = Runner(lambda number: 100.0)
     tuned(runner)
-    assert len(runner.measured) <= 4 * (PATIENCE + 1)
+    assert len(runner.measured) <= 4 * (PATIENCE + 2)
 
 
 def test_what_an_earlier_search_measured_is_not_measured_again():

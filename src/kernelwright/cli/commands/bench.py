@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from kernelwright.bench import exam, port_rates, results, suite
+from kernelwright.bench.pace import Pace
 from kernelwright.cli.options import ARCHIVE, GPUS, JSON, PART, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import Settings, load_settings, parse_seconds
 from kernelwright.report.page import require_place
 from kernelwright.suites.suite import SUITES, suite_entries
-from kernelwright.workers.slots import worker_slots
+from kernelwright.workers.slots import gpus_of, worker_slots
 
 PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
@@ -47,7 +48,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     "--jobs",
     type=click.IntRange(min=1),
     help="Search or judge this many tasks, or run this many programs of port, side by side. "
-    "Default: 1; searches on one GPU as many as it takes, on several 6 in all.",
+    "Default: 1; searches on one GPU as many as it takes, on several one for every 4 cores.",
 )
 @GPUS
 @ARCHIVE
@@ -159,15 +160,17 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
             on_done=on_done,
         )
         return results.answer(name, examination.outcomes, settings, examination.calls)
-    outcomes = suite.run(
-        entries,
-        settings=settings,
-        slots=worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs")),
-        limit_s=parse_seconds(given.get("limit_s", LIMIT)),
-        total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
-        on_done=on_done,
-    )
-    return results.answer(name, outcomes, settings)
+    slots = worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs"))
+    with Pace(settings.archive, gpus_of(slots, settings.device)) as pace:
+        outcomes = suite.run(
+            entries,
+            settings=settings,
+            slots=slots,
+            limit_s=parse_seconds(given.get("limit_s", LIMIT)),
+            total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
+            on_done=on_done,
+        )
+    return results.answer(name, outcomes, settings, pace=pace.facts())
 
 
 def _port(given: dict[str, Any]) -> Answer:

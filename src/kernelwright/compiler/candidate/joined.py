@@ -1,24 +1,26 @@
 """One standalone file of several candidates: the sizes of a call choose among their kernels.
 
-Every candidate is a file that the rules wrote for the same module. The general one stays as it is,
-under the name ``AnySize``. Of each other one the file takes what the general one lacks, its names
-with a suffix; the checks of a call are the same text in all of them and stand there once.
+Every candidate is a file that the rules wrote for the same module. The general one stays as it is;
+of each other one the file takes what the general one lacks, its names with a suffix. The checks of
+a call are the same text in all of them and stand there once. The class has the methods of all, and
+a forward that chooses.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kernelwright.compiler.candidate.collisions import renamed
+from kernelwright.compiler.candidate.module import method
 from kernelwright.compiler.candidate.splice import defined_names, text_of
 from kernelwright.core.syntax import parse
 
-GENERAL, ENTRY = "AnySize", "ModelNew"
+ENTRY, GENERAL = "ModelNew", "_of_any_size"
 _METHODS = ("_launches_for", "why_not", "_prepared_with", "_prepare", "_steps", "forward")
+_CHOOSING = ("why_not", "forward")
 _LOOKING = frozenset({"missed", "misses_of", "Described"})
 """The checks of a call that use ``kept_by``: they look at the module, whatever its kernels are."""
 _KEPT = '''\
@@ -38,6 +40,11 @@ class Special:
     source: str
     shapes: Mapping[str, tuple[int, ...]]
     """The shapes of the forward's tensors that tell such a call, by parameter."""
+
+    @property
+    def about(self) -> str:
+        """The shapes, in words."""
+        return " and ".join(f"{name} of {shape}" for name, shape in self.shapes.items())
 
     @property
     def test(self) -> str:
@@ -93,36 +100,34 @@ def joined(general: str, specials: Sequence[Special]) -> str:
             raise CannotJoin("a file is compiled as a whole")
     whole = files[0]
     imports = dict.fromkeys(line for each in files for line in each.imports)
-    added = [line for line in imports if line not in whole.imports]
-    sections = [_with_imports(renamed(general, {ENTRY: GENERAL}), added)]
+    sections = [_before_class(whole, [line for line in imports if line not in whole.imports])]
+    parts = [_class_text(whole)]
     for number, (special, each) in enumerate(zip(specials, files[1:], strict=True), 1):
-        sections += _own_sections(special, each, whole, f"_of_size_{number}")
-    sections.append(_dispatch(whole, specials))
+        own, methods = _own_text(each, whole, _suffix(number))
+        sections += own
+        parts += [f"    # For {special.about}.", *methods]
+    parts += _dispatch(whole, specials)
+    sections.append("\n\n".join(parts))
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
 
 
-def _own_sections(special: Special, file: _File, whole: _File, suffix: str) -> Iterator[str]:
-    """Yield what the file has besides the general one's text."""
+def _suffix(number: int) -> str:
+    return f"_of_size_{number}"
+
+
+def _own_text(file: _File, whole: _File, suffix: str) -> tuple[list[str], list[str]]:
+    """What the file has besides the general one's text: at its top level, and as methods."""
     private = _private_names(file, whole)
-    renames = {name: name + suffix for name in private} | {ENTRY: GENERAL}
-    yield _KEPT.format(suffix=suffix)
+    renames = {name: name + suffix for name in private}
+    sections = [_KEPT.format(suffix=suffix)]
     for names, text, used in file.statements:
         is_bare = not names and (text not in whole.texts or private & used)
         if "kept_by" not in names and (private & {*names} or is_bare):
-            yield renamed(text, renames)
+            sections.append(renamed(text, renames))
     methods = file.methods()
     own = re.compile(rf"(\bself\.|\bdef )({'|'.join(methods)})\b(?=\W)")
-    lines = [
-        own.sub(lambda found: found[0] + suffix, renamed(text, renames))
-        for text in methods.values()
-    ]
-    shapes = ", ".join(f"{name} of {shape}" for name, shape in special.shapes.items())
-    about = f'    """The kernels for {shapes}."""'
-    yield "\n\n".join([f"class {_class_of(suffix)}:\n{about}", *lines])
-
-
-def _class_of(suffix: str) -> str:
-    return "".join(word.capitalize() for word in suffix.split("_"))
+    texts = [renamed(text, renames) for text in methods.values()]
+    return sections, [own.sub(lambda found: found[0] + suffix, text) for text in texts]
 
 
 def _private_names(file: _File, whole: _File) -> set[str]:
@@ -141,42 +146,45 @@ def _private_names(file: _File, whole: _File) -> set[str]:
         private |= more
 
 
-def _with_imports(text: str, added: Sequence[str]) -> str:
-    """The text with more imports, before its first one that is not from ``__future__``."""
+def _before_class(whole: _File, imports: Sequence[str]) -> str:
+    """The text of the file up to its class, with more imports before its first one that is not from
+    ``__future__``."""
     first = next(
         node
-        for node in parse(text).body
+        for node in parse(whole.source).body
         if isinstance(node, (ast.Import, ast.ImportFrom))
         and getattr(node, "module", None) != "__future__"
     )
-    rows = text.splitlines()
-    return "\n".join([*rows[: first.lineno - 1], *added, *rows[first.lineno - 1 :]])
+    rows = whole.source.splitlines()[: whole.model.lineno - 1]
+    return "\n".join([*rows[: first.lineno - 1], *imports, *rows[first.lineno - 1 :]])
 
 
-def _dispatch(whole: _File, specials: Sequence[Special]) -> str:
-    """The class whose forward chooses."""
+def _class_text(whole: _File) -> str:
+    """The general candidate's class, in which other methods will choose its own."""
+    rows = text_of(whole.source, whole.model).splitlines()
+    for node in whole.model.body:
+        if isinstance(node, ast.FunctionDef) and node.name in _CHOOSING:
+            number = node.lineno - whole.model.lineno
+            rows[number] = rows[number].replace(f"def {node.name}", f"def {node.name}{GENERAL}", 1)
+    return "\n".join(rows)
+
+
+def _dispatch(whole: _File, specials: Sequence[Special]) -> Iterator[str]:
+    """The methods that choose."""
     (forward,) = (
         n for n in whole.model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"
     )
-    signature = ast.unparse(forward.args)
     passed = re.search(r"self\._reference_forward\((.*)\)", text_of(whole.source, forward))
     if passed is None:
         raise CannotJoin("its forward has no reference to fall back to")
-    bases = [_class_of(f"_of_size_{number}") for number in range(1, len(specials) + 1)]
-    lines = [f"class {ENTRY}({', '.join([*bases, GENERAL])}):"]
-    lines.append('    """Kernels for any size, and other ones for some sizes."""')
-    for name in ("forward", "why_not"):
-        choices = [
-            line
-            for number, special in enumerate(specials, 1)
-            for line in (
-                f"if not torch.compiler.is_compiling() and {special.test}:",
-                f"    return self.{name}_of_size_{number}({passed[1]})",
-            )
-        ]
-        body = "\n".join([*choices, f"return super().{name}({passed[1]})"])
-        lines.append(f"\n    def {name}({signature}):\n{textwrap.indent(body, ' ' * 8)}")
-    return "\n".join(lines)
+    for name in _CHOOSING:
+        lines = ["if torch.compiler.is_compiling():  # whose sizes may be symbols"]
+        lines.append(f"    return self.{name}{GENERAL}({passed[1]})")
+        for number, special in enumerate(specials, 1):
+            lines.append(f"if {special.test}:")
+            lines.append(f"    return self.{name}{_suffix(number)}({passed[1]})")
+        lines.append(f"return self.{name}{GENERAL}({passed[1]})")
+        yield method(name, ast.unparse(forward.args), lines)
 
 
 def _is_docstring(node: ast.stmt) -> bool:

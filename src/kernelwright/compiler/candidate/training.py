@@ -135,8 +135,7 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     guard = f"{checks}\n\n\n{expected_text(forward, face)}"
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]
-    rearranged = '"it is traced, and operands are rearranged for the kernels"'
-    ways = (DIRECT, rearranged if emitted.derived else TRACED)
+    ways = (DIRECT, TRACED)
     methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
     function = _function_text(trained, forward, backward, emitted)
@@ -170,14 +169,25 @@ def _function_text(
     trained: TrainedModule, forward: Program, backward: Program, emitted: Emitted
 ) -> str:
     """The autograd function: both programs as functions of tensors."""
-    kind = trained.face.device_kind
     forward_text = method("forward", _signature(forward), _forward_lines(trained, forward, emitted))
     results = _once(references(forward.outputs[0]))
-    backward_lines = _backward_lines(trained, forward, backward, emitted)
     cotangents = _cotangents(trained, backward)
-    given = [cotangents.get(node, Tensor("_", (), "", ())).name for node in trained.joint.results]
+    given = [
+        cotangents[node].name if node in cotangents else f"_{number}"
+        for number, node in enumerate(trained.joint.results)
+    ]
     assert len(given) == len(results)
-    backward_text = method("backward", ", ".join(["ctx", *given]), backward_lines)
+    signature = ", ".join(["ctx", *given])
+    kind = trained.face.device_kind
+    lines = [
+        "if torch.is_grad_enabled():  # create_graph=True",
+        "    raise RuntimeError(NO_SECOND)",
+        f'if torch.is_autocast_enabled("{kind}"):  # calls of the library would follow it',
+        f'    with torch.autocast("{kind}", enabled=False):',
+        f"        return {FUNCTION}.backward({signature})",
+        *_backward_lines(trained, forward, backward, emitted),
+    ]
+    backward_text = method("backward", signature, lines)
     return f'''\
 NO_SECOND = """the kernels give no gradients of gradients
   seen: a backward with create_graph=True
@@ -188,11 +198,9 @@ class {FUNCTION}(torch.autograd.Function):
     """The kernels, and how autograd uses them."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="{kind}")
 {forward_text}
 
     @staticmethod
-    @torch.amp.custom_bwd(device_type="{kind}")
 {backward_text}'''
 
 
@@ -229,8 +237,6 @@ def _backward_lines(
     places = [*captured.inputs, *(n for n in captured.attributes if _is_used(captured, n))]
     returned = [literal(gradients.get(node)) for node in places]
     return [
-        "if torch.is_grad_enabled():  # create_graph=True",
-        "    raise RuntimeError(NO_SECOND)",
         "kernels = ctx.kernels",
         *([f"{', '.join(kept)}, = ctx.saved_tensors"] if kept else []),
         *map(_laid_text, _cotangents(trained, backward).values()),

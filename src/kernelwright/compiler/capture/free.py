@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,8 +81,8 @@ def freed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> Itera
     if {*NAMES} & {*inspect.signature(module.forward).parameters}:
         return  # the forward means something else by these names
     done: set[tuple[FreeDimension, ...]] = set()
-    for dims in TRIED:
-        dimensions = leading_dimensions(inputs, dims)
+    for dims, alone in itertools.product(TRIED, (False, True)):
+        dimensions = leading_dimensions(inputs, dims, alone=alone)
         if dimensions and dimensions not in done:
             done.add(dimensions)
             try:
@@ -104,8 +105,11 @@ def why_fixed(module: nn.Module, inputs: Sequence[Any], captured: Captured) -> s
     return NOT_BY_ROW
 
 
-def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[FreeDimension, ...]:
-    """The given dimensions of the first input that has them, and of inputs that share its size."""
+def leading_dimensions(
+    inputs: Sequence[Any], dims: Sequence[int], *, alone: bool = False
+) -> tuple[FreeDimension, ...]:
+    """The given dimensions of the first input that has them, and, unless it is to be ``alone``, of
+    inputs that share its size: those of square matrices may be the same by chance."""
     found: list[FreeDimension] = []
     tensors = tensors_in(inputs)
     for dim in dims:
@@ -113,9 +117,8 @@ def leading_dimensions(inputs: Sequence[Any], dims: Sequence[int]) -> tuple[Free
         if not having:
             return ()
         size = tensors[having[0]].shape[dim]
-        found += [
-            FreeDimension(NAMES[dim], n, dim) for n in having if tensors[n].shape[dim] == size
-        ]
+        sharing = having[:1] if alone else [n for n in having if tensors[n].shape[dim] == size]
+        found += [FreeDimension(NAMES[dim], n, dim) for n in sharing]
     return tuple(found)
 
 

@@ -177,8 +177,30 @@ def _differentiated(
     for node in joint.graph.nodes:
         if node.target is torch.ops.aten.alias.default:
             node.replace_all_uses_with(node.args[0])
+    _know_sums(joint.graph)
     joint.graph.eliminate_dead_code()
     return joint, has_gradient
+
+
+def _know_sums(graph: fx.Graph) -> None:
+    """Replace the sum of a row that is zero but for one number, as a gather's gradient is, by that
+    number: a cross entropy's backward would go over all of its classes for it."""
+    for node in list(graph.nodes):
+        if node.target is not torch.ops.aten.sum.dim_IntList or node.args[2:] != (True,):
+            continue
+        row = node.args[0]
+        while row.target is torch.ops.aten._to_copy.default:
+            row = row.args[0]
+        if row.target is not torch.ops.aten.scatter_add.default:
+            continue
+        zeros, dim, _, number = row.args
+        is_zero = zeros.target is torch.ops.aten.full.default and zeros.args[1] == 0
+        if is_zero and node.args[1] == [dim] and number.meta["val"].shape == node.meta["val"].shape:
+            kind = {"dtype": node.meta["val"].dtype}
+            with graph.inserting_before(node):
+                known = graph.call_function(torch.ops.aten._to_copy.default, (number,), kind)
+            known.meta = dict(node.meta)
+            node.replace_all_uses_with(known)
 
 
 def _unaliased(graph: fx.Graph, node: fx.Node, copied: fx.Node) -> fx.Node:

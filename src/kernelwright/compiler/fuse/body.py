@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from kernelwright.compiler.fuse.flow import (
-    HALF,
     Constant,
     Fold,
     Gather,
@@ -22,6 +21,7 @@ from kernelwright.compiler.fuse.flow import (
 )
 from kernelwright.compiler.ir.indexing import ZERO, extent, plus, ravel, times, unravel
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Affine,
     Axis,
     Bound,
@@ -204,7 +204,7 @@ class BodyBuilder:
         if key not in self._names:
             self.ops.append(load)
             internal = _internal(load.tensor.dtype)
-            half = load.tensor.dtype in HALF
+            half = load.tensor.dtype in NARROW
             self._names[key] = self._emit("cast", (load.name,), internal) if half else load.name
         return self._names[key]
 
@@ -245,7 +245,7 @@ def apply(row: Row, coordinates: Sequence[Affine]) -> Affine:
 
 def _internal(dtype: str) -> str:
     """Return the dtype in which values are computed: float32 for half-precision types."""
-    return "float32" if dtype in HALF else dtype
+    return "float32" if dtype in NARROW else dtype
 
 
 def infer(body: BodyBuilder, node: Node) -> list[Affine | None]:

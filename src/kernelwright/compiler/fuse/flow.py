@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from kernelwright.compiler.ir.ir import Tensor
 
 Shape = tuple[int, ...]
-HALF = ("float16", "bfloat16")
 
 
 class Unsupported(Exception):

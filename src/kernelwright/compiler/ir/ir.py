@@ -36,6 +36,8 @@ POINTWISE = {  # name → number of arguments; meaning as the torch operator of 
     "and": 2, "or": 2, "xor": 2, "not": 1, "isnan": 1, "isinf": 1, "where": 3, "cast": 1,
     "within": 2,
 }  # fmt: skip
+NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+"""Types that memory holds and in which nothing is computed: such values are float32 in between."""
 REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
 SCANS = ("sum", "prod", "max", "min")
 

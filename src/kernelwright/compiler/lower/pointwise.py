@@ -10,7 +10,6 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
 
 from kernelwright.compiler.fuse.flow import (
-    HALF,
     Constant,
     Laid,
     Node,
@@ -19,6 +18,7 @@ from kernelwright.compiler.fuse.flow import (
     Unsupported,
 )
 from kernelwright.compiler.ir.interpret import dtype_name
+from kernelwright.compiler.ir.ir import NARROW
 from kernelwright.compiler.lower.table import (
     Result,
     cast,
@@ -343,7 +343,7 @@ def filled(result: Result, *args: Any, **_: Any) -> Node:
     )
     if isinstance(value, Node) or result.dtype in ("complex64", "complex128"):
         raise Unsupported("fill with a tensor")
-    number = operand(value, result, "float32" if result.dtype in HALF else result.dtype)
+    number = operand(value, result, "float32" if result.dtype in NARROW else result.dtype)
     assert isinstance(number, Constant)
     return Constant(result.shape, result.dtype, number.value)
 
@@ -362,4 +362,4 @@ def arange(result: Result, *args: Any, **_: Any) -> Node:
 
 
 def _compute(dtype: str) -> str:
-    return "float32" if dtype in HALF else dtype
+    return "float32" if dtype in NARROW else dtype

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.compiler.fuse.flow import (
-    HALF,
     Node,
     Running,
     Unsupported,
@@ -16,12 +15,13 @@ from kernelwright.compiler.fuse.flow import (
     fold,
     reshape,
 )
+from kernelwright.compiler.ir.ir import NARROW
 from kernelwright.compiler.lower.table import Result, cast, constant, lowers, operand, point
 
 
 def compute(dtype: str) -> str:
     """Return the dtype in which a value of ``dtype`` is computed."""
-    return "float32" if dtype in HALF else dtype
+    return "float32" if dtype in NARROW else dtype
 
 
 def dims_of(arg: Node, dims: Any) -> list[int]:

@@ -18,13 +18,11 @@ import itertools
 import os
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernelwright.core.errors import DeviceError
-from kernelwright.judge.sandbox.file_locks import lock, users_path
+from kernelwright.judge.sandbox.file_locks import lock, users_folder
 
 BUILT = (".so", ".o", ".gch")
 """The endings of files that g++ writes, which may be half written; the sources beside are whole."""
@@ -41,7 +39,7 @@ def compiler_cache() -> Path:
     Raises:
         DeviceError: no folder can be used.
     """
-    folder = _kept()
+    folder = users_folder("baselines")
     for at in itertools.chain(*map(folder.glob, TEMPORARY)):
         _remove_if_old(at)
     for at in folder.glob(f"??/*{IN_WORK}"):
@@ -49,32 +47,6 @@ def compiler_cache() -> Path:
     for at in folder.glob(f"torchinductor_*/precompiled_headers/*{IN_WORK}"):
         _sweep(at, at.parent / "locks")
     return folder
-
-
-def _kept() -> Path:
-    """A folder of this user's: in its home, or among temporary files if the home is read-only, as
-    in containers, or missing; there only if no other user can have put anything into it."""
-    with contextlib.suppress(OSError, RuntimeError):
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        at = root / "kernelwright" / f"baselines-{os.geteuid()}"  # sudo and containers keep homes
-        at.mkdir(parents=True, exist_ok=True)
-        if os.access(at, os.W_OK | os.X_OK):
-            return at
-    at = users_path("baselines")
-    try:
-        at.mkdir(mode=0o700, exist_ok=True)
-        about = at.lstat()
-        is_own = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
-        if is_own and not about.st_mode & 0o022:
-            return at
-        seen = f"{at}, which another user may write to"
-    except OSError as error:
-        seen = str(error)
-    raise DeviceError(
-        "the library's compilers have nowhere to keep their work",
-        seen=seen,
-        do="let XDG_CACHE_HOME name a folder of yours that can be written to",
-    )
 
 
 @contextlib.contextmanager

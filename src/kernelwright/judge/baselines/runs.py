@@ -99,6 +99,8 @@ class BaselineRuns:
         together = [*first, *([each] for each in copying)] if self.is_crowded else [[*settings]]
         waves = map(self._submit, together)
         self._waves = waves if self.is_crowded else list(waves)
+        if not self.is_crowded:
+            self._starter.start_empty()
 
     def wait(self) -> None:
         """Return when ``measure`` has nothing left to build or to wait for, so that it may be
@@ -107,6 +109,7 @@ class BaselineRuns:
             return
         self.start()
         self._starter.start_empty()
+        self._starter.wait_for_empty()
         if not self.is_crowded:
             for starting in self._waves:
                 self._collect(starting)

@@ -49,7 +49,7 @@ class SettingStarter:
         self._stack = ExitStack()
         self._region: Region | None = None
         self._pool = ThreadPoolExecutor(None, "baseline")
-        self._empty: Runner | None = None
+        self._empty: Future[Runner] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -109,25 +109,37 @@ class SettingStarter:
             raise Refused(ReasonCode.KEEPS_COMPILING, why)
 
     def start_empty(self) -> None:
-        """Start a module that does nothing but use the device, unless one runs.
+        """Start a module that does nothing but use the device, unless one starts or runs."""
+        if self._empty is None:
+            self._empty = self._pool.submit(self._start_empty)
+
+    def wait_for_empty(self) -> None:
+        """Return when that module runs; a failure is forgotten, and the next start tries again.
 
         Raises:
             DeviceError: it does not start.
         """
-        if self._empty is not None:
-            return
-        oracle = self._oracle
-        runner = self._machine.factory.make(oracle.example, region=self._region)
-        shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
-        program = Program(EMPTY_MODULE, "ModelNew", pickle.dumps([shapes]), 0, LibrarySetup())
-        with not_measured(), _closed_if_refused(runner), self._machine.device_lock.shared(runner):
-            runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
-        self._empty = runner
+        assert self._empty is not None  # it has been started
+        try:
+            self._empty.result()
+        except BaseException:
+            self._empty = None
+            raise
 
     def take_empty(self) -> Runner | None:
         """The empty module, if one runs, for the caller to measure and to close."""
         empty, self._empty = self._empty, None
-        return empty
+        return None if empty is None else empty.result()
+
+    def _start_empty(self) -> Runner:
+        oracle = self._oracle
+        runner = self._machine.factory.make(oracle.example, region=self._region)
+        self._stack.callback(runner.close)
+        shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
+        program = Program(EMPTY_MODULE, "ModelNew", pickle.dumps([shapes]), 0, LibrarySetup())
+        with not_measured(), _closed_if_refused(runner), self._machine.device_lock.shared(runner):
+            runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
+        return runner
 
     def _start_one(self, setting: Setting) -> Runner:
         cache = compiler_cache()

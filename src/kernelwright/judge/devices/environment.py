@@ -99,6 +99,11 @@ class Here:
         found = describe(device, backend_of(device), threads, settings)
         return cls(found.device, found.facts)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """All of it that is known before a task has been run."""
+        return {"device": self.device, **_without_the_task(self.facts)}
+
     def is_of(self, environment: Environment) -> bool:
         """True if a verdict that was found in an environment could have been found here."""
         there = (environment.device, _without_the_task(environment.facts))

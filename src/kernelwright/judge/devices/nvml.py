@@ -79,6 +79,18 @@ def works_for(index: int, pid: int, *, since_s: float) -> bool:
     return False
 
 
+def busy_share(index: int) -> float:
+    """The share of the last moments, up to a second, in which a kernel of anybody's ran.
+
+    Raises:
+        Unknown: it tells nothing.
+    """
+    try:
+        return float(pynvml.nvmlDeviceGetUtilizationRates(_gpu(index)).gpu) / 100
+    except pynvml.NVMLError as error:
+        raise Unknown(str(error)) from error
+
+
 def _uses(index: int, since_s: float) -> dict[int, list[int]] | None:
     """By process, the shares of its time that the GPU worked for it, in percent, one a sample; None
     where it does not tell which process is whose."""

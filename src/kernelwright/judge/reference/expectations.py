@@ -19,6 +19,7 @@ from kernelwright.judge.profile import TaskProfile
 from kernelwright.judge.reference import fitness, lowered, nudges, widened
 from kernelwright.judge.reference.forward import Forward
 from kernelwright.judge.reference.kept import Kept, Spent
+from kernelwright.judge.reference.setup_store import SetupStore, StoredExpectation
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox import layout
 from kernelwright.judge.sandbox.layout import leaves, map_tensors
@@ -36,10 +37,11 @@ class Expectations:
         first: Draw,
         kept: Kept,
         spent: Spent,
+        store: SetupStore,
     ) -> None:
         self._forward, self._profile = forward, profile
         self._arguments_of, self._first = arguments_of, first
-        self._kept, self.spent = kept, spent
+        self._kept, self.spent, self._store = kept, spent, store
         self.usual: Expected | None = None
         """The allowances on the task's own inputs, without the numbers."""
 
@@ -54,8 +56,7 @@ class Expectations:
             kept: Expected | None = self._kept[key]
             return kept
         try:
-            with self.spent():
-                expected = self._compute(draw, arguments)
+            expected = self._found(draw, arguments)
         except FAILURES as error:
             if draw.check.is_own:
                 raise TaskError(
@@ -70,8 +71,8 @@ class Expectations:
         return self.keep(draw, expected)
 
     def keep(self, draw: Draw, expected: Expected | None) -> Expected | None:
-        """Keep ``expected`` if it may be asked for again: that of a timed call never is."""
-        if draw.check is not TASK or draw == self._first:
+        """Keep ``expected`` in memory if it may be asked for again."""
+        if self._comes_again(draw):
             self._kept.offer(("expected", draw), expected)
         return expected
 
@@ -89,6 +90,23 @@ class Expectations:
         wherever those of ``usual`` arguments are."""
         return accepts(self._forward, self._profile.results.example, changed, usual)
 
+    def _found(self, draw: Draw, arguments: list[Any]) -> Expected | None:
+        """Take an expectation from the store, or work it out."""
+        forward, may_come_again = self._forward, self._comes_again(draw)
+        given = [arguments, list(forward.state(draw.weights).values())]
+        if may_come_again and (kept := self._store.read(draw, given, forward.device)) is not None:
+            forward.widen_fewer_names(kept.n_namings)
+            return kept.expected
+        with self.spent() as took:
+            expected = self._compute(draw, arguments)
+        if may_come_again:
+            self._store.keep(draw, given, StoredExpectation(expected, forward.n_namings), took())
+        return expected
+
+    def _comes_again(self, draw: Draw) -> bool:
+        """Whether a draw may be asked for again: that of a timed call never is."""
+        return draw.check is not TASK or draw == self._first
+
     def _compute(self, draw: Draw, arguments: list[Any]) -> Expected | None:
         check, forward = draw.check, self._forward
         own = self._own(draw, arguments)
@@ -102,7 +120,7 @@ class Expectations:
         expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
         is_useless = expected.reference_error > USELESS
         if is_useless and check.is_own and forward.widens_all_names:
-            forward.widen_fewer_names()
+            forward.widen_fewer_names(forward.n_namings - 1)
             return self._compute(draw, arguments)
         if is_useless and not (self._profile.precision or check.answer_counts):
             if check.is_own and check is not OWN_WEIGHTS:
@@ -164,7 +182,7 @@ class Expectations:
         while (exact := self._forward.in_float64(draw.weights, wide)) is not None:
             if layout.same_shapes(own, exact):
                 return exact, ()
-            self._forward.widen_fewer_names()
+            self._forward.widen_fewer_names(self._forward.n_namings - 1)
         return [nudges.widen(t) for t in own], (widened.NO_FLOAT64,)
 
     def _less_precise(

@@ -157,14 +157,19 @@ class Forward:
         return found and [nudges.widen(t) for t in as_real(found)]
 
     @property
+    def n_namings(self) -> int:
+        """The number of ways left in which types that are asked for by name become float64."""
+        return len(self._namings)
+
+    @property
     def widens_all_names(self) -> bool:
         """Whether every type that the reference asks for by name is replaced in float64."""
-        return len(self._namings) == len(widened.NAMINGS)
+        return self.n_namings == len(widened.NAMINGS)
 
-    def widen_fewer_names(self) -> None:
-        """Leave more types as they are in float64: the reference narrows for narrowing's sake, or
-        reads the bits of its numbers."""
-        del self._namings[0]
+    def widen_fewer_names(self, n_namings: int) -> None:
+        """Leave more types as they are in float64, until ``n_namings`` ways are left: the reference
+        narrows for narrowing's sake, or reads the bits of its numbers."""
+        del self._namings[: max(0, self.n_namings - n_namings)]
 
     def observe(self, arguments: list[Any], misfit: tuple[str, str] = MISFIT) -> Observed:
         """Watch one call; it may write to ``arguments``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,10 +57,14 @@ class Spent:
         self.seconds = 0.0
 
     @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __call__(self) -> Iterator[Callable[[], float]]:
+        """Yield a function that says how many seconds this context has taken so far."""
         start = time.monotonic(), time.process_time()
+
+        def took() -> float:
+            return min(time.monotonic() - start[0], time.process_time() - start[1])
+
         try:
-            yield
+            yield took
         finally:
-            took = time.monotonic() - start[0], time.process_time() - start[1]
-            self.seconds += min(took)
+            self.seconds += took()

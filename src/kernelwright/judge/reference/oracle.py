@@ -20,6 +20,7 @@ from kernelwright.judge.reference import fitness, nudges
 from kernelwright.judge.reference.expectations import Expectations, accepts
 from kernelwright.judge.reference.forward import Forward
 from kernelwright.judge.reference.kept import Kept, Spent
+from kernelwright.judge.reference.setup_store import SetupStore
 from kernelwright.judge.reference.study import shape_draws, study, with_shapes
 from kernelwright.judge.reference.task_inputs import TaskInputs
 from kernelwright.judge.sandbox import layout
@@ -39,9 +40,16 @@ class Oracle:
     """
 
     def __init__(
-        self, task: Task, device: str, secret: int, uses_device: DeviceUse = nullcontext
+        self,
+        task: Task,
+        device: str,
+        secret: int,
+        uses_device: DeviceUse = nullcontext,
+        store: SetupStore | None = None,
     ) -> None:
+        """``store``: it keeps what takes long between judges that have the same secret."""
         self.task, self.device, self.secret = task, device, secret
+        self._store = store or SetupStore(None)
         self.forward = Forward(task, device, derive_seed(secret, "weights"))
         with uses_device(), Float8Widened():
             self.forward.to_device()
@@ -69,7 +77,13 @@ class Oracle:
         profile = self.profile = with_shapes(profile, forward, self.secret)
         self.other_draws = shape_draws(profile.shapes, self.secret)
         self.expectations = Expectations(
-            forward, profile, self.inputs.of, first=self.first, kept=kept, spent=spent
+            forward,
+            profile,
+            self.inputs.of,
+            first=self.first,
+            kept=kept,
+            spent=spent,
+            store=self._store,
         )
         if profile.precision:
             tensors = leaves([self.first_arguments, self.state(USUAL), self.example])

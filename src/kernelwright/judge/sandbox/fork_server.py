@@ -12,13 +12,16 @@ import contextlib
 import itertools
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -31,6 +34,7 @@ from kernelwright.judge.sandbox.scratch import Scratch
 START_TIMEOUT_S = 120.0  # importing torch from a cold disk on a loaded machine took 40 s
 FIRST_UID = 1_200_000_000  # beyond what distributions and container runtimes hand out
 WARM = "--warm"
+CACHE_MANAGER = "kernelwright.judge.sandbox.ready_builds:ReadyBuilds"
 READ_AT_IMPORT = {"TRITON_INTERPRET"}
 """Variables that libraries read when they are imported. A shared fork server has imported them."""
 
@@ -81,9 +85,30 @@ class SharedForkServer:
         Returns:
             False where the shared fork server has gone.
         """
+        return self._ask({"environment": dict(environment)}, (control.fileno(),))
+
+    def run(
+        self,
+        module: str,
+        *arguments: str,
+        environment: Mapping[str, str],
+        words: int,
+        fds: tuple[int, ...],
+    ) -> bool:
+        """Run a module of ours as a program that has imported torch already, in a session of its
+        own. Its first arguments are the numbers that ``fds`` have there; ``words`` is the
+        descriptor of its standard error. It is to end when a channel among them is closed.
+
+        Returns:
+            False where the shared fork server has gone.
+        """
+        request = {"environment": dict(environment), "program": [module, *arguments]}
+        return self._ask(request, (words, *fds))
+
+    def _ask(self, request: dict[str, Any], fds: tuple[int, ...]) -> bool:
         with self._lock, contextlib.suppress(protocol.Closed):
-            request = {"serve": dict(environment), "cores": os.sched_getaffinity(0)}
-            protocol.send_request(self._control, request, (control.fileno(),))
+            request["cores"] = os.sched_getaffinity(0)
+            protocol.send_request(self._control, request, fds)
             return True
         return False
 
@@ -173,6 +198,8 @@ class ForkServer:
             scratch = os.path.join(self.scratch.path, str(next(self._counter)))
             os.mkdir(scratch)
         plan = _plan(options, scratch)
+        if options.ready:
+            plan = with_ready_builds(plan, Path(f"{scratch}-ready"))
         worker, worker_end = socket.socketpair()
         supervisor, supervisor_end = socket.socketpair()
         completion, completion_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -199,6 +226,18 @@ class ForkServer:
             _end(self.process)
         with self._lock:  # a thread that forks just now would put another folder into it
             self.scratch.close()
+
+
+def with_ready_builds(plan: isolation.Plan, folder: Path) -> isolation.Plan:
+    """The plan with copies of the compiled kernels, which every user may read: without them a child
+    that sees the whole file system would have to stay this user."""
+    for entry in plan.options.ready:
+        shutil.copytree(entry, folder / entry.name, copy_function=shutil.copyfile)
+    for at in (folder, *folder.rglob("*")):
+        at.chmod(0o755 if at.is_dir() else 0o644)
+    given = {isolation.READY_BUILDS: str(folder), "TRITON_CACHE_MANAGER": CACHE_MANAGER}
+    options = replace(plan.options, variables={**plan.options.variables, **given})
+    return replace(plan, visible=(*plan.visible, str(folder)), options=options)
 
 
 def _plan(options: ChildOptions, folder: str) -> isolation.Plan:

@@ -12,13 +12,22 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import runpy
 import signal
 import socket
 import sys
+from typing import Any
 
 COMPILERS = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codegen.triton")
 """Modules that torch.compile imports when it is first called."""
 NEEDS_TRITON = ("triton.language", "triton.compiler", "torch._inductor.runtime.triton_heuristics")
+
+KEYS = (
+    ("torch._inductor.codecache", "torch_key"),
+    ("torch._inductor.runtime.triton_compat", "triton_key"),
+)
+"""Functions that read all of a compiler's files once a process, half a second of a core, to know
+its version. Forks inherit what they remember."""
 
 
 def main() -> None:
@@ -38,7 +47,8 @@ def main() -> None:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork a child for every plan, and another fork server for every environment to serve."""
+    """Fork a child for every plan, another fork server for every environment to serve, and every
+    program of ours to run."""
     from kernelwright.judge.sandbox import namespaces, protocol, supervisor
 
     protocol.send_reply(control, {"ready": os.getpid()})
@@ -53,8 +63,10 @@ def serve(control: socket.socket) -> None:
             control.close()
             if isinstance(request, dict):
                 os.environ.clear()
-                os.environ.update(request["serve"])
+                os.environ.update(request["environment"])
                 os.sched_setaffinity(0, request["cores"])
+                if "program" in request:
+                    _run(request["program"], fds)
                 # Nobody reads that pipe once the first server is ready: a full one would block.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 serve(socket.socket(fileno=fds[0]))
@@ -64,11 +76,28 @@ def serve(control: socket.socket) -> None:
             os.close(fd)
 
 
+def _run(program: list[str], fds: list[int]) -> Any:
+    """Run a module of ours as a program; its standard error is the first descriptor, and the
+    numbers of the others are its first arguments."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    os.dup2(fds[0], 2)
+    module, *arguments = program
+    sys.argv[1:] = [*map(str, fds[1:]), *arguments]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        os._exit(0)
+
+
 def _import_compilers() -> None:
     """Import torch's compilers, so that forks have them; a missing one is imported later."""
     for name in (*COMPILERS, *NEEDS_TRITON):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for module, function in KEYS:
+        with contextlib.suppress(Exception):  # of other versions; whoever needs it asks again
+            getattr(importlib.import_module(module), function)()
 
 
 def _has_touched_a_gpu() -> bool:

@@ -51,6 +51,8 @@ N_SCRATCH_FILES = 200_000
 """The files in one scratch folder: an empty file takes a kilobyte that no limit on bytes counts,
 and the kernel by itself allows one for every two pages of the machine."""
 ACTING_FOR_OTHERS = kernel.CHOWN | kernel.KILL | kernel.SETGID | kernel.SETUID
+READY_BUILDS = "KERNELWRIGHT_READY_BUILDS"
+"""The variable that names the folder of kernels that were compiled before."""
 MEANING = {
     "processes": "the candidate signals no process but its own, and reads no other's memory",
     "network": "no network",
@@ -91,6 +93,8 @@ class ChildOptions:
     memory_share: float = MEMORY_SHARE
     cores: tuple[int, ...] = ()
     """The cores that it is confined to when it first stands still; empty: all."""
+    ready: tuple[Path, ...] = ()
+    """Folders of Triton's cache with kernels that our own code has compiled; it sees copies."""
     on_gpu: bool = False
     """True if it uses a GPU: its profiler's programs talk to each other over the network, by
     sockets whose memory nobody counts, and its driver names threads by writing below ``/proc``."""

@@ -6,9 +6,10 @@ import contextlib
 import importlib
 import itertools
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from kernelwright.compiler.candidate.module import write
 from kernelwright.compiler.candidate.multi_part import combined, write_multi_part
@@ -246,8 +247,13 @@ class OpenedTask:
             free = FreeSize(dimension.size, name, dimension.dim, allowed.least, allowed.most)
             sizes.setdefault(dimension.size, free)
         program = replace(with_example(program, freed.given), sizes=tuple(sizes.values()))
-        first = next(_schedules(program, emitter, self.target), {"compile": ""})
-        if "compile" in first or _emitted_free(program, emitter, first, self.target):
+        # The program has no other text for a size of one, so that the first schedule has to do.
+        n_tried = 1 if 1 in freed.given.values() else N_FIRST
+        first = list(itertools.islice(_schedules(program, emitter, self.target), n_tried))
+        if not first or any(
+            "compile" in schedule or _emitted_free(program, emitter, schedule, self.target)
+            for schedule in first
+        ):
             return program
         return None
 
@@ -273,6 +279,12 @@ class OpenedTask:
         """Return all parts as one program, the form that emitters take."""
         programs = self.programs(variant, emitter)
         return programs[0] if len(programs) == 1 else combined(programs)
+
+    def program_of(self, proposal: Proposal) -> Program:
+        """Return the program that a proposal of the rules for this task is the text of."""
+        found = _way_of(self, proposal)
+        assert found is not None, "the rules made the proposal for this task"
+        return self.program(*found)
 
     def proposal(
         self, variant: Variant, emitter: Emitter, schedule: Schedule, parent: str | None = None
@@ -320,15 +332,19 @@ def _schedules(program: Program, emitter: Emitter, target: Target) -> Iterator[S
 def _emitted_free(
     program: Program, emitter: Emitter, schedule: Schedule, target: Target
 ) -> Emitted | None:
-    """Return the text that serves all sizes; None if it hangs on them."""
+    """Return the text that serves all sizes; None if it hangs on them.
+
+    It is the same for two examples. Where indices of the task's own sizes need 64 bits, those of
+    smaller sizes do not: the text for larger ones then decides, and serves smaller ones as well.
+    """
+    own, smaller, larger = (with_example(program, example) for example in _examples(program))
     try:
-        one, other = (
-            emitter.emit(with_example(program, example), schedule, target)
-            for example in _examples(program)
-        )
+        emitted, other = (emitter.emit(each, schedule, target) for each in (own, smaller))
+        if other.limits and not emitted.limits:
+            other = emitter.emit(larger, schedule, target)
     except NotFree:
         return None
-    return one if one == other else None
+    return emitted if emitted == other else None
 
 
 def _given(program: Program) -> dict[str, int]:
@@ -338,14 +354,15 @@ def _given(program: Program) -> dict[str, int]:
 
 
 def _examples(program: Program) -> list[dict[str, int]]:
-    """Two examples of a program's free sizes: primes near the task's own, and a third of those.
-    Neither is so small that it divides the numbers that programs are full of."""
+    """Three examples of a program's free sizes: primes near the task's own, a third of those, and
+    twice those. None is so small that it divides the numbers that programs are full of."""
     given = _given(program)
     taken: list[int] = []
-    for least, shrink in ((10, 1), (30, 3)):
+    for least, factor in ((10, 1.0), (30, 1 / 3), (100, 2.0)):
         for size in given.values():
-            taken.append(next_prime(max(least, size // shrink), *taken))
-    return [dict(zip(given, taken[at:], strict=False)) for at in (0, len(given))]
+            taken.append(next_prime(max(least, int(size * factor)), *taken))
+    n = len(given)
+    return [dict(zip(given, taken[at : at + n], strict=True)) for at in range(0, 3 * n, n)]
 
 
 def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
@@ -380,8 +397,9 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
     return "" if n_proposed else f"the rules have no other code for its operators in {dialects}"
 
 
-def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
-    """Yield the first schedule of every variant and dialect, then the second ones, and so on."""
+def first_proposals(opened: OpenedTask, n_schedules: int = N_FIRST) -> Iterator[Proposal]:
+    """Yield the first schedule of every variant and dialect, then the second ones, and so on, at
+    most so many of each."""
     pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
     on_gpu = graphs if opened.brief.device.kind == "cuda" else []
@@ -390,7 +408,7 @@ def first_proposals(opened: OpenedTask) -> Iterator[Proposal]:
     found = [] if is_mostly_products(on_gpu) else convolutions(on_gpu)
     for way, emitter in in_order(pairs, found, operators(on_gpu)):
         key = (way.name, emitter.dialect)
-        lines.setdefault(key, _scheduled(opened, way, emitter))
+        lines.setdefault(key, _scheduled(opened, way, emitter, n_schedules))
         order.append(lines[key])  # a pair that leads twice yields two proposals at a time
     while order:  # proposals are made on demand: for a large network each takes seconds
         for line in list(order):
@@ -417,7 +435,9 @@ def _next(line: Iterator[Proposal]) -> Proposal | None:
         return None
 
 
-def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterator[Proposal]:
+def _scheduled(
+    opened: OpenedTask, variant: Variant, emitter: Emitter, n_schedules: int
+) -> Iterator[Proposal]:
     if _failed(opened.brief, variant, emitter):
         return
     try:
@@ -433,7 +453,7 @@ def _scheduled(opened: OpenedTask, variant: Variant, emitter: Emitter) -> Iterat
         schedules = map(_without_runner, schedules)
     if opened.brief.budget_s < COMPILE_S:
         schedules = (schedule for schedule in schedules if "compile" not in schedule)
-    for schedule in itertools.islice(schedules, N_FIRST):
+    for schedule in itertools.islice(schedules, n_schedules):
         with contextlib.suppress(Unsupported):
             yield opened.proposal(variant, emitter, schedule)
 
@@ -484,12 +504,44 @@ def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
                 yield opened.proposal(*way, schedule, parent.candidate.digest)
 
 
+def moved(
+    opened: OpenedTask, start: Proposal, cost: Callable[[Schedule], float], most: int
+) -> Proposal:
+    """Return the proposal that is reached from ``start`` by at most so many moves of one knob, each
+    of which lowers the cost of the schedule most."""
+    way = _way_of(opened, start)
+    assert way is not None, "the rules made the proposal for this task"
+    program, schedule = opened.program(*way), start.schedule["kernels"]
+    for _ in range(most):
+        near = [*map(fixed, way[1].refine(program, schedule, opened.target))]
+        best = min(near, key=cost, default=schedule)
+        if cost(best) >= cost(schedule):
+            break
+        schedule = best
+    if schedule is start.schedule["kernels"]:
+        return start
+    return opened.proposal(*way, schedule, start.candidate.digest)
+
+
+def written(opened: OpenedTask, dialect: str, schedule: Mapping[str, Any]) -> Proposal | None:
+    """Return the proposal with the schedule of an earlier one; None if the rules do not have its
+    steps any more."""
+    if way := _way(opened, dialect, schedule):
+        with contextlib.suppress(Unsupported):
+            return opened.proposal(*way, schedule["kernels"])
+    return None
+
+
 def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | None:
-    """The variant and the emitter of a proposal, as far as the rules still have its steps."""
-    variant = next(
-        (way for way in opened.variants if way.name == parent.schedule.get("variant")), None
-    )
-    dialect = parent.candidate.dialect
+    return _way(opened, parent.candidate.dialect, parent.schedule)
+
+
+def _way(
+    opened: OpenedTask, dialect: str, schedule: Mapping[str, Any]
+) -> tuple[Variant, Emitter] | None:
+    """The variant and the emitter of a schedule, as far as the rules still have its steps."""
+    name = schedule.get("variant")
+    variant = next((way for way in opened.variants if way.name == name), None)
     emitter = next((each for each in emitters(opened.brief) if each.dialect == dialect), None)
     if variant is None or emitter is None:
         return None
@@ -497,7 +549,7 @@ def _way_of(opened: OpenedTask, parent: Proposal) -> tuple[Variant, Emitter] | N
         program = opened.program(variant, emitter)
     except Unsupported:
         return None
-    is_known = {step.name for step in program.own()} <= parent.schedule["kernels"].keys()
+    is_known = {step.name for step in program.own()} <= schedule["kernels"].keys()
     return (variant, emitter) if is_known else None
 
 

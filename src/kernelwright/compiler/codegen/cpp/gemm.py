@@ -12,9 +12,9 @@ from typing import Any
 from kernelwright.compiler.codegen.cpp.loop import parameters
 from kernelwright.compiler.codegen.cpp.rows import write_constants
 from kernelwright.compiler.codegen.cpp.text import Text, Values
-from kernelwright.compiler.codegen.cpp.types import HALVES
 from kernelwright.compiler.ir.axes import in_terms_of, joined, longer
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Axis,
     Const,
     Contraction,
@@ -219,6 +219,6 @@ def supports(step: Contraction) -> bool:
     operands = (step.a, step.b)
     if step.stretches or any(load.bounds or load.gather for load in operands):
         return False
-    if any(load.tensor.dtype not in ("float32", *HALVES) for load in operands):
+    if any(load.tensor.dtype not in ("float32", *NARROW) for load in operands):
         return False
     return len(product_of(step).k) <= 1

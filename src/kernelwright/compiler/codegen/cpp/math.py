@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 
 from kernelwright.compiler.codegen.cpp.folds import FOLDS
+from kernelwright.compiler.codegen.float8 import FLOAT8, narrowing, widening
 
 FUNCTIONS = {
     "bits": """
@@ -307,6 +308,17 @@ static inline uint16_t to_float16(float f) {  // to nearest, ties to even
 }
 """,
 }
+
+_WORDS = {"unsigned": "uint32_t", "as_float": "as_float", "as_bits": "(uint32_t)as_bits"}
+for _dtype in FLOAT8:
+    FUNCTIONS[f"from_{_dtype}"] = f"""
+static inline float from_{_dtype}(uint8_t h) {{
+{widening(_dtype, byte="h", **_WORDS)}}}
+"""
+    FUNCTIONS[f"to_{_dtype}"] = f"""
+static inline uint8_t to_{_dtype}(float f) {{
+{narrowing(_dtype, **_WORDS)}}}
+"""
 
 _ROUNDED = {
     "rounded_product": """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kernelwright.compiler.codegen.cpp.types import (
     FLOATS,
-    HALVES,
     arithmetic,
     literal,
     promoted,
 )
+from kernelwright.compiler.ir.ir import NARROW
 
 INFIX = {"add": "+", "sub": "-", "mul": "*"}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -101,10 +101,10 @@ def _narrow(text: str, dtype: str) -> str:
 
 def loaded(text: str, dtype: str) -> str:
     """Return the element ``text`` of a tensor of ``dtype`` as an arithmetic value."""
-    return f"math::from_{dtype}({text})" if dtype in HALVES else text
+    return f"math::from_{dtype}({text})" if dtype in NARROW else text
 
 
 def stored(text: str, source: str, dtype: str) -> str:
     """Return a value of dtype ``source`` as it is stored in a tensor of ``dtype``."""
     value = cast(text, source, dtype)
-    return f"math::to_{dtype}({value})" if dtype in HALVES else value
+    return f"math::to_{dtype}({value})" if dtype in NARROW else value

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from kernelwright.compiler.codegen.cpp import ops
-from kernelwright.compiler.codegen.cpp.types import HALVES, MEMORY, Names, arithmetic, literal
+from kernelwright.compiler.codegen.cpp.types import MEMORY, Names, arithmetic, literal
 from kernelwright.compiler.codegen.rounding import PRODUCTS, QUOTIENT, opposed_products
 from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Affine,
     Axis,
     Compute,
@@ -157,7 +158,7 @@ class Values:
         if not inside:
             return ops.loaded(element, op.tensor.dtype)
         fill = literal(op.fill, op.tensor.dtype)
-        if op.tensor.dtype in HALVES:
+        if op.tensor.dtype in NARROW:
             return f"{inside} ? {ops.loaded(element, op.tensor.dtype)} : {fill}"
         return f"{inside} ? {element} : {fill}"
 

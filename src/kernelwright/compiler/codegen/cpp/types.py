@@ -6,20 +6,21 @@ import keyword
 import math
 import re
 
+from kernelwright.compiler.ir.ir import NARROW
 from kernelwright.compiler.ir.sizes import NAMES
 
 MEMORY = {
     "float32": "float", "float64": "double", "bfloat16": "uint16_t", "float16": "uint16_t",
+    "float8_e4m3fn": "uint8_t", "float8_e5m2": "uint8_t",
     "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
     "uint8": "uint8_t", "bool": "bool",
 }  # fmt: skip
 SIZE_BYTES = {
     "float32": 4, "float64": 8, "bfloat16": 2, "float16": 2, "int64": 8, "int32": 4, "int16": 2,
-    "int8": 1, "uint8": 1, "bool": 1,
+    "int8": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
-HALVES = ("bfloat16", "float16")
-FLOATS = ("float32", "float64", *HALVES)
-_ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", *HALVES, "float32", "float64")
+FLOATS = ("float32", "float64", *NARROW)
+_ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", *NARROW[::-1], "float32", "float64")
 
 _WORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
@@ -38,7 +39,7 @@ RESERVED = frozenset([*_WORDS.split(), *NAMES])
 def arithmetic(dtype: str) -> str:
     """Return the C++ type in which values of ``dtype`` are computed: float for half-precision
     types."""
-    return "float" if dtype in HALVES else MEMORY[dtype]
+    return "float" if dtype in NARROW else MEMORY[dtype]
 
 
 def promoted(dtypes: list[str]) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kernelwright.compiler.codegen.cuda.ops import BYTES, CUDA, HALF, TYPES, Language, held
+from kernelwright.compiler.codegen.cuda.ops import BYTES, CUDA, TYPES, Language, held
 from kernelwright.compiler.codegen.gpu.names import Lines, Names
 from kernelwright.compiler.codegen.gpu.text import affine, grouped
 from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Axis,
     Bound,
     Compute,
@@ -167,7 +168,7 @@ class Body:
     def from_pack(self, op: Load, pack: str) -> None:
         """Define a value as one lane of a pack."""
         text = f"{pack}.lane[lane]"
-        self.define(op.name, f"to_float({text})" if op.tensor.dtype in HALF else text,
+        self.define(op.name, f"to_float({text})" if op.tensor.dtype in NARROW else text,
                     op.tensor.dtype)  # fmt: skip
 
     def into_pack(self, op: Store, pack: str) -> None:
@@ -183,7 +184,7 @@ class Body:
                 f" * {self.language.literal(stride, 'int64')}" if stride != 1 else ""
             )
         text = f"{op.tensor.name}[{index}]"
-        if op.tensor.dtype in HALF:
+        if op.tensor.dtype in NARROW:
             text = f"to_float({text})"
         conditions = [c for bound in op.bounds for c in inside(bound, point)]
         if conditions:
@@ -225,7 +226,7 @@ class Body:
     def _cast(self, op: Compute, arg: Value) -> None:
         """Cast a value; a cast to a half-precision type rounds, and computation goes on in
         float."""
-        if op.dtype in HALF and arg.number is None:
+        if op.dtype in NARROW and arg.number is None:
             bits = self.names.new(f"{op.name}_bits")
             self.lines.add(f"{self.language.types[op.dtype]} {bits};", f"put({bits}, {arg.text});")
             self.define(op.name, f"to_float({bits})", op.dtype)
@@ -235,7 +236,7 @@ class Body:
             self.define(op.name, self.argument(op.args[0], held(op.dtype)), op.dtype)
 
     def _assign(self, place: str, op: Store) -> None:
-        if op.tensor.dtype in HALF:
+        if op.tensor.dtype in NARROW:
             self.lines.add(f"put({place}, {self.argument(op.value, 'float32')});")
         else:
             self.lines.add(f"{place} = {self.argument(op.value, op.tensor.dtype)};")

@@ -13,10 +13,14 @@ LOADER = '''\
 class Kernels:
     """The kernels of a CUDA C++ text, compiled by NVRTC for the current GPU."""
 
+    NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
+
     def __init__(self, source, names):
         torch.cuda.current_stream().synchronize()  # makes the GPU's context
         nvrtc = ctypes.CDLL(f"libnvrtc.so.{torch.version.cuda.split('.')[0]}")
         self.driver = ctypes.CDLL("libcuda.so.1")
+        self.context = ctypes.c_void_p()
+        self.check(self.driver.cuCtxGetCurrent(ctypes.byref(self.context)))
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         binary = self.compile(nvrtc, source)
         self.check(self.driver.cuModuleLoadData(ctypes.byref(module), binary))
@@ -57,14 +61,17 @@ class Kernels:
         first = ctypes.addressof(words)
         places = range(first, first + 8 * len(given), 8)
         arguments = (ctypes.c_void_p * len(given))(*places)
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        current = torch._C._cuda_getCurrentRawStream(torch._C._cuda_getDevice())  # as Triton asks
+        stream = ctypes.c_void_p(current)
         across, down = threads
         sizes = (blocks, 1, 1, across, down, 1, 0)
-        what = (self.functions[name], *sizes, stream, arguments)
-        if together:
-            self.check(self.driver.cuLaunchCooperativeKernel(*what))
-        else:
-            self.check(self.driver.cuLaunchKernel(*what, None))
+        what = (self.functions[name], *sizes, stream, arguments, *(() if together else (None,)))
+        run = self.driver.cuLaunchCooperativeKernel if together else self.driver.cuLaunchKernel
+        status = run(*what)
+        if status == self.NO_CONTEXT:  # a thread of autograd's has none before torch's first kernel
+            self.check(self.driver.cuCtxSetCurrent(self.context))
+            status = run(*what)
+        self.check(status)
 
 
 def aligned(tensor):

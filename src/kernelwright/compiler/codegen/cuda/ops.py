@@ -13,15 +13,18 @@ from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.groups import GROUP_REDUCE
 from kernelwright.compiler.codegen.cuda.recurrence_text import RECURRENCE
+from kernelwright.compiler.codegen.float8 import FLOAT8, narrowing, widening
 from kernelwright.compiler.codegen.gpu.axes import start_value
+from kernelwright.compiler.ir.ir import NARROW
 
-HALF = ("float16", "bfloat16")
 TYPES = {
     "float64": "double", "float32": "float", "float16": "float16", "bfloat16": "bfloat16",
+    "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2",
     "int64": "long long", "int32": "int", "int16": "short", "int8": "signed char",
     "uint8": "unsigned char", "bool": "bool",
 }  # fmt: skip
 BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
+         "float8_e4m3fn": 1, "float8_e5m2": 1,
          "int16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
 
 _OPERATORS = {
@@ -199,6 +202,14 @@ DEVICE T block_scan(T x, T start, T& total, Combine combine) {
 }
 """,
 }
+_WORDS = {"unsigned": "unsigned", "as_float": "__uint_as_float", "as_bits": "__float_as_uint"}
+_PIECES |= {
+    dtype: f"struct {dtype} {{ unsigned char bits; }};\n"
+    f"DEVICE float to_float({dtype} x) {{\n{widening(dtype, byte='x.bits', **_WORDS)}}}\n"
+    f"DEVICE unsigned bits_of_{dtype}(float f) {{\n{narrowing(dtype, **_WORDS)}}}\n"
+    f"DEVICE void put({dtype}& x, float y) {{ x.bits = bits_of_{dtype}(y); }}\n"
+    for dtype in FLOAT8
+}
 _PIECES |= {"run_cell": RECURRENCE, "group_reduce": GROUP_REDUCE}
 _NEEDS = {
     "Maximum": ("maximum",), "Minimum": ("minimum",), "FirstGreatest": ("Place",),
@@ -207,7 +218,8 @@ _NEEDS = {
 }  # fmt: skip
 _ORDER = (
     "within", "rounded_product", "expm1_of",
-    "float16", "bfloat16", "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
+    "float16", "bfloat16", *FLOAT8,
+    "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",
     "warp_reduce", "block_reduce", "column_reduce", "block_scan",
     "run_cell", "group_reduce",
@@ -339,4 +351,4 @@ CUDA = Language()
 
 def held(dtype: str) -> str:
     """Return the dtype in which a value of ``dtype`` is computed and kept in registers."""
-    return "float32" if dtype in HALF else dtype
+    return "float32" if dtype in NARROW else dtype

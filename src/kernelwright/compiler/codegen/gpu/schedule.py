@@ -36,7 +36,8 @@ PART_COLUMNS = 4096
 LEAST_PART = 512
 """Least number of elements in a part that neighbours of a schedule may cut; chosen as two values
 for each of 256 threads."""
-MAX_SCHEDULES = 6
+MAX_SCHEDULES = 12
+"""Number of ranks of choices that become schedules of a whole program."""
 CONVOLVED_BYTES_S = 4e11
 """Bytes per second that the library's convolutions are assumed to write: a tenth of a copy's
 rate."""
@@ -76,10 +77,12 @@ def limits_of(program: Program) -> tuple[str, ...]:
 
 def parts_wanted(shape: Nest, n_programs: int, least: int) -> int:
     """Return the number of parts to cut each row into so that a GPU is busy; 1 if it is busy
-    without."""
+    without. Down a column a thread has few bytes on their way at a time, and twice as many blocks
+    hide the memory's latency."""
     if n_programs >= N_PROCESSORS or shape.has_scan:
         return 1
-    return max(1, min(N_WANTED // n_programs, shape.n_columns // least))
+    n_wanted = 2 * N_WANTED if shape.kind == "column" else N_WANTED
+    return max(1, min(n_wanted // n_programs, shape.n_columns // least))
 
 
 def more_parts(kernel: Kernel, knobs: Knobs) -> list[int]:

@@ -19,6 +19,7 @@ from kernelwright.compiler.codegen.gpu.axes import (
 from kernelwright.compiler.codegen.gpu.nest import nest
 from kernelwright.compiler.codegen.gpu.variance import Spread, spreads
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Affine,
     Attention,
     Axis,
@@ -393,7 +394,7 @@ def _row_major(axes: tuple[Axis, ...]) -> Affine:
 
 def _kept(dtype: str) -> str:
     """Return the dtype in which partial results are kept: float32 for half-precision types."""
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
+    return "float32" if dtype in NARROW else dtype
 
 
 def _neutral(op: str, dtype: str) -> float | int | bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from kernelwright.compiler.codegen.gpu.names import Lines, Names
 from kernelwright.compiler.codegen.gpu.text import affine, grouped
-from kernelwright.compiler.codegen.triton.ops import HALF, TYPES, held, literal, pointwise
+from kernelwright.compiler.codegen.triton.ops import TYPES, held, literal, pointwise
 from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Bound,
     Compute,
     Const,
@@ -125,7 +126,7 @@ class Body:
             fill = literal(op.fill, "float32" if "float" in op.tensor.dtype else op.tensor.dtype)
             text += f", mask={' & '.join(masks)}, other={fill}"
         text += ")"
-        if op.tensor.dtype in HALF:
+        if op.tensor.dtype in NARROW:
             text += ".to(tl.float32)"
         self.define(op.name, text, op.tensor.dtype, axes)
 
@@ -194,7 +195,7 @@ class Body:
             text = f"tl.full((), {arg.text}, {TYPES[target]})"
         elif op.dtype == "bool":
             text = f"{arg.text} != 0"
-        elif op.dtype in HALF:
+        elif op.dtype in NARROW:
             text = f"{self.rounded(arg, op.dtype)}.to(tl.float32)"
         elif arg.dtype != target:
             text = f"{arg.text}.to({TYPES[target]})"

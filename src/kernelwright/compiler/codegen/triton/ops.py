@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 import re
 
+from kernelwright.compiler.ir.ir import NARROW
+
 TYPES = {
     "float64": "tl.float64", "float32": "tl.float32", "float16": "tl.float16",
-    "bfloat16": "tl.bfloat16", "int64": "tl.int64", "int32": "tl.int32", "int16": "tl.int16",
+    "bfloat16": "tl.bfloat16", "float8_e4m3fn": "tl.float8e4nv", "float8_e5m2": "tl.float8e5",
+    "int64": "tl.int64", "int32": "tl.int32", "int16": "tl.int16",
     "int8": "tl.int8", "uint8": "tl.uint8", "bool": "tl.int1",
 }  # fmt: skip
-HALF = ("float16", "bfloat16")
 
 _BOTH = {  # operator → Triton text that is the same on a GPU and in the interpreter
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}",
@@ -158,7 +160,7 @@ def {name}(x, axis: tl.constexpr, keep_dims: tl.constexpr):
 
 def held(dtype: str) -> str:
     """Return the dtype in which a value of ``dtype`` is computed and kept in registers."""
-    return "float32" if dtype in HALF else dtype
+    return "float32" if dtype in NARROW else dtype
 
 
 def literal(value: float | int | bool, dtype: str) -> str:

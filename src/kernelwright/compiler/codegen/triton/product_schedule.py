@@ -170,6 +170,8 @@ def _whole_cost(step: Contraction, tile: Tile) -> float:
 
 
 STAGES = (2, 3, 4, 5)
+FIRST_PARTS = (2, 4)
+"""Numbers of parts that k is cut into where it was whole."""
 SPACE = StepSpace(
     (
         Knob("block_n", powers_of_two(16, 256)),
@@ -197,6 +199,10 @@ def product_neighbours(
             yield moved
     if "parts" in knobs:
         yield {name: value for name, value in knobs.items() if name != "parts"}
+    elif len(step.k) == 1:
+        k = size_of(step.k)
+        even = [parts for parts in FIRST_PARTS if k % (64 * parts) == 0 and k >= 256 * parts]
+        yield from ({**knobs, "parts": parts} for parts in even)
     if not knobs.get("split"):
         return
     plain = {name: value for name, value in knobs.items() if name != "descriptors"}

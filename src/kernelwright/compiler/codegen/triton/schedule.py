@@ -104,7 +104,7 @@ def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
         tile = rows * whole
         options.append(_row(rows, whole, _warps(tile)))
         options.append(_row(rows, whole, min(32, 2 * _warps(tile))))
-        if rows * 2 * whole <= MAX_IN_REGISTERS:
+        if rows * 2 * whole <= MAX_IN_REGISTERS and shape.n_rows > 1:
             options.append(_row(rows * 2, whole, _warps(2 * tile)))
         if rows > 1:
             options.append(_row(1, whole, _warps(whole)))
@@ -167,7 +167,10 @@ SPACE = StepSpace(
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
     """Yield knobs with one of them changed. One row per program is a tile of one dimension."""
     is_row = knobs["shape"] in ("row", "rows")
+    most_rows = power_of_two(size_of(kernel.outer))  # a single row is stored as a number
     for moved in SPACE.moves({"rows": 1, **knobs} if is_row else knobs):
+        if is_row and moved["rows"] > max(most_rows, knobs.get("rows", 1)):
+            continue
         others = {name: value for name, value in moved.items() if name not in ("shape", "rows")}
         if not is_row:
             yield moved

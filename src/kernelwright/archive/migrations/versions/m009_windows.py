@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import op
 
-revision = "m008"
-down_revision = "m007"
+revision = "m009"
+down_revision = "m008"
 
 
 def upgrade() -> None:

@@ -1,0 +1,71 @@
+"""BuildQueue: candidates on their way to a race; those in Triton are compiled meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from kernelwright.core.candidate import Proposal
+from kernelwright.tuner.process import TunerProcess
+
+COMPILED_APART = ("triton",)
+"""Dialects that are compiled apart from the worker: their compilers hold Python's lock. Those of
+others work side by side in the worker's threads."""
+POLL_S = 0.05
+PATIENCE_S = 0.5
+"""Seconds to wait for a whole race if a smaller one is ready: compilers need time of their own for
+each candidate, and the slowest of many decides."""
+
+
+class BuildQueue:
+    """Hands on candidates when they are compiled, so that all cores compile at all times.
+
+    One thread may add while another takes.
+    """
+
+    def __init__(self, process: TunerProcess) -> None:
+        self._process = process
+        self._waiting: dict[str, Proposal] = {}
+        self._building: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[str]:
+        """The digests of the candidates."""
+        return iter([*self._waiting])
+
+    def add(self, proposals: Sequence[Proposal]) -> None:
+        """Add candidates, and begin to compile them."""
+        apart = [p for p in proposals if p.candidate.dialect in COMPILED_APART]
+        if apart and self._process.architecture:
+            self._building |= {p.candidate.digest for p in apart}
+            self._process.build(
+                [(p.candidate.digest, p.candidate.source, p.candidate.entry) for p in apart]
+            )
+        self._waiting |= {p.candidate.digest: p for p in proposals}
+
+    def take(self, n: int, least: int, until: float) -> list[Proposal]:
+        """Return at most ``n`` candidates that are compiled, in the order in which they came; none
+        if there are none at all.
+
+        It waits for ``n`` of them, but not for more than ``least`` of them for long, and after the
+        time ``until`` not for more than one.
+        """
+        start_s = time.monotonic()
+        while True:
+            ready = [name for name in [*self._waiting] if name not in self._building]
+            now_s = time.monotonic()
+            wanted = n if now_s < start_s + PATIENCE_S else min(n, least)
+            wanted = min(wanted if now_s < until else 1, len(self._waiting))
+            if len(ready) >= wanted:
+                return [self._waiting.pop(name) for name in ready[:n]]
+            ended = self._process.built(POLL_S)
+            if ended is None:  # the worker compiles them
+                self._building.clear()
+            else:
+                self._building -= set(ended)
+
+    def close(self) -> None:
+        """Stop all compilers."""
+        self._process.end_builds()

@@ -1,0 +1,75 @@
+"""Trials are kept with the outlines of their programs, and read back by task and device."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from tests.null.archive.nouns import TASK
+from tests.null.archive.test_before import made_at, put
+
+from kernelwright.archive import Archive, rows
+from kernelwright.core.evaluation import Environment
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.core.trial import Outline, StepOutline, Trial, TrialOutcome
+
+HERE = Environment("cpu", {"cpu": "a 2-core machine"})
+STEP = StepOutline("step", "nest", {"row": 1, "exp": 2}, {"bytes": 4096.0, "rows": 8})
+OUTLINE = Outline((STEP,))
+
+
+def trial(name, **parts):
+    measured = {"time_ns": 100.0, "reference_ns": 200.0, "n_samples": 8, "outline": OUTLINE}
+    told = {"variant": "fused", "kernels": {"step": {"block": 64}}}
+    return Trial(name, "cpp", TrialOutcome.MEASURED, told, **measured | parts)
+
+
+@pytest.fixture
+def archive(path):
+    with Archive(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(archive):
+    archive.add_task(TASK)
+    return archive.start_run(TASK, Settings())
+
+
+def test_a_trial_comes_back_with_its_outline(archive, run):
+    failed = Trial("c", "cpp", TrialOutcome.FAILED, detail="no compiler")
+    archive.add_trials(run, HERE, 1, [trial("a"), trial("b"), failed])
+    found = archive.trials(TASK.digest, environment=HERE.digest, version=1)
+    assert found == [trial("a"), trial("b"), failed]
+
+
+def test_past_trials_are_the_measured_ones_of_other_tasks_on_the_device(archive, run):
+    other = Task("other", "kernelbench", "class Model: pass")
+    archive.add_task(other)
+    past = archive.start_run(other, Settings())
+    without = trial("old", outline=None)
+    failed = Trial("c", "cpp", TrialOutcome.FAILED)
+    archive.add_trials(past, HERE, 1, [trial("a"), without, failed, trial("b")])
+    archive.add_trials(past, Environment("cuda:sm_90", {}), 1, [trial("gpu")])
+    archive.add_trials(past, HERE, 2, [trial("another tuner")])
+    archive.add_trials(run, HERE, 1, [trial("mine")])
+    found = archive.past_trials(device="cpu", version=1, n=10, without_task=TASK.digest)
+    assert found == {(other.digest, HERE.digest): [trial("b"), trial("a")]}
+    newest = archive.past_trials(device="cpu", version=1, n=1)
+    assert [t.candidate for group in newest.values() for t in group] == ["mine"]
+
+
+def test_trials_of_before_have_no_outline(path):
+    made_at(path, "m007")
+    with closing(sqlite3.connect(path)) as database, database:
+        put(database, "task", **rows.from_content(TASK))
+        put(database, "environment", **rows.from_content(HERE))
+        run = {"id": "r", "task": TASK.digest, "settings": "{}", "version": "0"}
+        put(database, "run", **run, started_at="2026-01-01")
+        told = rows.from_trial(trial("a", outline=None)) | {"run": "r", "task": TASK.digest}
+        del told["outline"], told["expected_ns"]
+        told |= {"environment": HERE.digest, "tuner_version": 1, "created_at": "2026-01-01"}
+        put(database, "trial", **told)
+    with Archive(path) as archive:
+        [found] = archive.trials(TASK.digest, environment=HERE.digest, version=1)
+    assert found == trial("a", outline=None)
