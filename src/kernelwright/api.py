@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+import time
+import warnings
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from kernelwright.core.task import MODES, Task
 from kernelwright.dialects.recognised import dialect_of
 from kernelwright.loaders import load
 from kernelwright.loaders.training_step import as_judged
+from kernelwright.runtime.gates import through_gates
 from kernelwright.search import loop, shapes
 from kernelwright.search.again import judge_again
 from kernelwright.search.result import OnProgress, Result
@@ -39,6 +43,9 @@ def optimize(
     computes otherwise in training is searched twice, with half of the budget each: the result is
     that of evaluation, and its ``other`` is that of training; ``build`` takes both.
 
+    At the end the winner is used as programs use modules, for a tenth of the search's time, four
+    seconds at least; ``uses`` of the result says what came of it, and faults are warned of.
+
     Raises:
         KernelwrightError: wrong use, bad input, or a machine that failed; never a bad candidate.
         OSError: nothing can be written to the folder ``out``.
@@ -56,15 +63,31 @@ def optimize(
         page.require_place(report)
     results: list[Result] = []
     for (one, each), report in zip(searches, reports, strict=True):
+        began_s = time.monotonic()
         result = shapes.optimize(one, settings=each, on_progress=on_progress)
+        if each.tries_uses and not result.interrupted:
+            search_s = time.monotonic() - began_s
+            with contextlib.suppress(KeyboardInterrupt):  # the search has its result
+                result = replace(result, uses=through_gates(result, each, search_s=search_s))
+            _warn_of_faults(result)
         if result.evaluated:
             with Archive(result.archive_url) as archive:
+                if result.uses:
+                    archive.add_to_end(result.task.digest, uses=[*map(asdict, result.uses)])
                 page.write(archive, report, task=result.task.digest)
             result = replace(result, report_path=report)
         results.append(result)
         if result.interrupted:
             break
     return replace(results[0], other=results[1] if len(results) > 1 else None)
+
+
+def _warn_of_faults(result: Result) -> None:
+    if faults := [use for use in result.uses if use.is_fault]:
+        told = "; ".join(f"{use.name}: {use.outcome}: {use.detail}" for use in faults)
+        warnings.warn(
+            f"the kernel of {result.task.name} is not to be used so: {told}", stacklevel=3
+        )
 
 
 def _in_both_modes(task: Task, settings: Settings) -> list[tuple[Task, Settings]]:

@@ -125,6 +125,18 @@ class Archive:
                 connection.execute(changed.values(settings=whole))
             connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
 
+    def add_to_end(self, task: str, **facts: Any) -> None:
+        """Add facts to the end of a task's last run that were found out after it."""
+        with self._writing() as connection:
+            of_task = sa.select(tables.run.c.id, tables.run.c.settings).where(
+                (tables.run.c.task == task) & tables.run.c.finished_at.is_not(None)
+            )
+            last = connection.execute(of_task.order_by(tables.run.c.id.desc()).limit(1)).first()
+            if last is not None:
+                ended = last.settings.get("ended", {}) | facts
+                changed = sa.update(tables.run).where(tables.run.c.id == last.id)
+                connection.execute(changed.values(settings=last.settings | {"ended": ended}))
+
     def add_proposal(
         self, run: str, proposal: Proposal, exemplars: Sequence[Exemplar] = ()
     ) -> None:

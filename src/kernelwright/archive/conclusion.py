@@ -18,7 +18,8 @@ class Conclusion:
     pair: Pair | None = None
     """The winner, or the candidate that is undecided; None for every other outcome."""
     mean: float | None = None
-    """The winner's mean speedup over the shapes that the task lists; None for a single shape."""
+    """The mean speedup over the shapes that the task lists, of the winner, or else of the candidate
+    that wins on the main shape; None for a single shape."""
     n_shapes: int = 1
 
     @property
@@ -39,15 +40,16 @@ class Conclusion:
         It holds no text by a stranger.
         """
         library = f"the strongest library setting ({strongest})" if strongest else "the library"
+        if self.mean is not None:
+            each = "the strongest library setting of each shape"
+            said = f"{self.mean:.2f} times as fast as {each}"
+            said += f" (geometric mean of {self.n_shapes} shapes)"
+            loses = f"nothing beats {each}: the winner on the main shape is {said}"
+            return said if self.outcome is SearchOutcome.WON else loses
         if self.pair is None:
             said = f"nothing beats {library}"
             return said if self.outcome is SearchOutcome.LIBRARY else WORDS[self.outcome]
         speedup = self.pair[1].speedup
-        if self.outcome is SearchOutcome.WON and self.mean is not None:
-            return (
-                f"{self.mean:.2f} times as fast as the strongest library setting of each shape "
-                f"(geometric mean of {self.n_shapes} shapes)"
-            )
         if self.outcome is SearchOutcome.WON:
             return f"{speedup} times as fast as {library}"
         return (
@@ -82,17 +84,19 @@ def conclusion(history: Iterable[Pair]) -> Conclusion:
 
 
 def conclusion_over_shapes(histories: Sequence[Iterable[Pair]]) -> Conclusion:
-    """What the verdicts on all listed shapes come to, the main shape first: the winner over all of
-    them, else what those on the main shape come to."""
+    """What the verdicts on all listed shapes come to, the main shape first. The library stays best
+    where what wins on the main shape loses more on the others."""
     pairs = [list(history) for history in histories]
-    found = conclusion(pairs[0])
-    if len(pairs) == 1:
+    found, n_shapes = conclusion(pairs[0]), len(pairs)
+    if n_shapes == 1:
         return found
-    best = ranking.best_over_shapes(pairs)
-    if not best and found.best is not None:  # it wins on the main shape, and loses on others
-        digest = found.best[0].candidate.digest
-        best = [p for history in pairs for p in ranking.ranked(history) if p[1].candidate == digest]
-    if len(best) < len(pairs):  # not all shapes were searched
+    if best := ranking.best_over_shapes(pairs):
+        mean = ranking.mean_speedup(verdict for _, verdict in best)
+        return Conclusion(SearchOutcome.WON, best[0], mean, n_shapes)
+    if found.best is None:
         return found
-    mean = ranking.mean_speedup(verdict for _, verdict in best)
-    return Conclusion(SearchOutcome.WON, best[0], mean, len(pairs))
+    digest = found.best[0].candidate.digest
+    timed = [e for pair in pairs for p, e in ranking.ranked(pair) if p.candidate.digest == digest]
+    if len(timed) < n_shapes:  # the search was stopped, or it fails on a shape
+        return found
+    return Conclusion(SearchOutcome.LIBRARY, None, ranking.mean_speedup(timed), n_shapes)

@@ -89,8 +89,8 @@ INPUTS = _options(
         multiple=True,
         metavar="SPEC",
         help='An input, e.g. "float32[64,1024]", "(float32[8,64], float32[8,64])" or '
-        '"mask=bool[64]"; once per input, for tasks that are classes. In "float32[1..4096,1024]" '
-        "the number of rows is a range: the largest is timed, and others are judged as well.",
+        '"mask=bool[64]"; once per input, for tasks that are classes. "float32[512|64,1024]" '
+        'lists sizes, and "float32[1..4096,1024]" is a range of them: each is judged and timed.',
     ),
     click.option(
         "--init",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 from statistics import geometric_mean
@@ -82,6 +83,7 @@ def _result_facts(result: Result) -> dict[str, Any]:
         "interrupted": result.interrupted,
         "mode": result.mode or None,
         "shapes": _shapes_of(result),
+        "uses": [dataclasses.asdict(use) for use in result.uses],
         "geometric_mean": result.mean_speedup,
     }
 
@@ -109,6 +111,8 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
         lines.append(f"report: {result.report_path}")
     if result.said_of_sizes:
         lines.append(result.said_of_sizes)
+    if result.uses:
+        lines.append(facts.uses_text(result.uses))
     if result.mode and is_alone and result.other is None:
         missing = "train" if result.mode == "eval" else "eval"
         lines.append(

@@ -38,8 +38,8 @@ class ShowProgress:
     """Shows progress on stderr: one line that is updated on a terminal.
 
     Elsewhere plain lines are written: one for a report that differs from the last one written, and
-    at most one every ``plain_every_s`` seconds. ``line`` makes the text from the last report and
-    the seconds since then.
+    at most one every ``plain_every_s`` seconds, notices apart. ``line`` makes the text from the
+    last report and the seconds since then.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class ShowProgress:
     def __call__(self, report: Any) -> None:
         self._last, self._reported_s = report, time.monotonic()
         is_due = self._reported_s - self._written_s >= self._plain_every_s
+        is_due |= getattr(report, "is_notice", False)
         if not self._is_terminal and is_due and report != self._written:
             self._written, self._written_s = report, self._reported_s
             click.echo(self._line().plain, err=True)

@@ -155,6 +155,8 @@ class Settings:
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""
+    tries_uses: bool = True
+    """False: a winner is not used as programs use modules, to see which of the ways it serves."""
     precision: str = with_option(
         "",
         Option(

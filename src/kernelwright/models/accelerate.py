@@ -1,37 +1,45 @@
 """``kw.accelerate``: kernels for the modules of a model where they pay in the model.
 
-The model is profiled. Equal modules are one task. The task with the largest share of the time is
+The model is profiled. Equal modules are one task. The task with the most time above the roofline is
 searched first, and what is inside it only if it brings nothing. A kernel stays if the model's
 outputs are still right and the whole model is faster with it than without, by an interval.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from kernelwright import api
-from kernelwright.core.errors import KernelwrightError, TaskError
+from kernelwright.archive import ranking
+from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.evaluation import Ratio
 from kernelwright.core.settings import Settings, load_settings
+from kernelwright.core.task import Task
 from kernelwright.loaders import load
+from kernelwright.models import forms
 from kernelwright.models.clock import interleaved_ns, speedup
-from kernelwright.models.gate import Deviation, Gate, tensors_of
+from kernelwright.models.gate import Deviation, Gate
+from kernelwright.models.given import Given
 from kernelwright.models.profile import Group, example_of, profile
-from kernelwright.models.swap import put_in, take_out, twin_of
+from kernelwright.models.swap import Swapped, missing, noted_misses, put_in, take_out, twin_of
 from kernelwright.runtime.build import build
+from kernelwright.runtime.calls import ByPosition
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
-from kernelwright.search.result import OnProgress, Result
+from kernelwright.search.result import OnProgress, Result, write_source
 
-MIN_SHARE = 0.02
-"""Groups with a smaller share of the model's time are left alone: all of it would bring 2 %."""
+LEAST_WORTH = 0.02
+"""Groups where the best possible kernel would save a smaller share of the model's time are left
+alone."""
+LEAST_ALONE = 0.8
+"""Right kernels that are slower than this beside the library's best setting of their module are not
+tried in the model."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
 MOST_SHARE = 0.4
@@ -40,13 +48,6 @@ CLOCK_SHARE, MIN_CLOCK_S = 0.03, 3.0
 """The time of one comparison of the whole model, as a share of the budget, and at least."""
 BEATEN_BY_NONE = (nn.Linear, nn.Embedding, nn.modules.conv._ConvNd)
 """Alone they are one product of the library's, which rules do not beat; they count in others."""
-KERNELS, WITHOUT = "kernels", "without"
-LIBRARY_FORMS: Mapping[str, dict[str, Any] | None] = {
-    "eager": None,
-    "compile": {},
-    "compile_graph": {"mode": "reduce-overhead"},
-}
-"""The library's own forms of a model: arguments of torch.compile; the last one on GPUs only."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +74,26 @@ class Accelerated:
 
     model: nn.Module
     steps: list[Step] = field(default_factory=list)
-    kernels: dict[str, dict[Key, Path]] = field(default_factory=dict)
+    kernels: dict[str, Swapped] = field(default_factory=dict)
     """By the module's path: the kernels' files, by the inputs that they serve."""
     times_ns: dict[str, list[int]] = field(default_factory=dict)
-    """The whole model's times in rounds: the library's forms, 'kernels' and 'kernels, compile'."""
+    """The whole model's times in rounds, by the names in ``forms``."""
     failed_forms: dict[str, str] = field(default_factory=dict)
-    """Forms that torch.compile could not make of this model, and the reasons."""
+    """Forms that could not be made of this model, and the reasons."""
     deviation: Deviation | None = None
     interrupted: bool = False
 
     @property
     def library(self) -> str:
         """The fastest of the library's own forms; empty if nothing was timed."""
-        return _fastest([name for name in self.times_ns if name in LIBRARY_FORMS], self.times_ns)
+        names = [name for name in self.times_ns if name in forms.LIBRARY]
+        return forms.fastest(names, self.times_ns)
 
     @property
     def form(self) -> str:
         """The fastest form with kernels; empty if no kernel was kept."""
-        return _fastest([n for n in self.times_ns if n not in LIBRARY_FORMS], self.times_ns)
+        names = [name for name in self.times_ns if name not in forms.LIBRARY]
+        return forms.fastest(names, self.times_ns)
 
     @property
     def speedup(self) -> Ratio | None:
@@ -101,6 +104,14 @@ class Accelerated:
     def over_library(self, form: str) -> Ratio:
         """How many times as fast a form is as the fastest one of the library."""
         return speedup(self.times_ns, form, self.library)
+
+    def fastest(self, inputs: Any) -> Callable[..., Any]:
+        """The model in the fastest form that was measured, for inputs like those given.
+
+        It is the model itself, what torch.compile makes of it, or a CUDA graph of it, whose outputs
+        the next call overwrites.
+        """
+        return forms.made(forms.library_form(self.form or self.library), Given(self.model, inputs))
 
     def __repr__(self) -> str:
         n_kept = sum(step.outcome == "kept" for step in self.steps)
@@ -131,89 +142,53 @@ def accelerate(
     the same call resumes from the archive.
 
     Raises:
-        TaskError: it is no module, its inputs are elsewhere, its weights are no plain tensors, or
-            two forwards do not agree.
+        TaskError: it is no module, it does not run, its inputs are elsewhere, its weights are no
+            plain tensors, or two forwards do not agree.
     """
-    given = _Given(model, inputs)
-    kind = given.device.type
-    resolved = load_settings(Path.cwd(), **({"device": kind} | settings))
+    given = Given(model, inputs)
+    resolved = load_settings(Path.cwd(), **({"device": given.device.type} | settings))
     given.require_usable()
-    search = _Acceleration(given, resolved, on_progress, on_step, on_miss)
-    try:
-        return search.run()
-    except BaseException:
-        take_out(model, search.found.kernels)
-        raise
+
+    def search(task: Task, settings: Settings) -> Result:
+        return api.optimize(task, on_progress=on_progress, **asdict(settings))
+
+    return Acceleration(given, resolved, search, on_step, on_miss).run()
 
 
-class _Given:
-    """A model with the inputs of one forward."""
-
-    def __init__(self, model: nn.Module, inputs: Any) -> None:
-        if not isinstance(model, nn.Module):
-            raise TaskError(
-                "there is no model to accelerate",
-                seen=type(model).__name__,
-                do="give a torch.nn.Module",
-            )
-        self.model = model
-        named = dict(inputs) if isinstance(inputs, Mapping) else {}
-        listed = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-        self.inputs: tuple[tuple[Any, ...], dict[str, Any]] = (
-            () if named else tuple(listed),
-            named,
-        )
-        self.device = next((w.device for w in model.parameters()), torch.device("cpu"))
-
-    def run(self, model: Callable[..., Any]) -> Any:
-        args, named = self.inputs
-        with torch.no_grad():
-            return model(*args, **named)
-
-    def require_usable(self) -> None:
-        """Raise a TaskError where no kernel could be put into the model."""
-        kinds = {type(weight).__name__ for weight in self.model.parameters()} - {"Parameter"}
-        if kinds:
-            raise TaskError(
-                "the model's weights are no plain tensors, as sharded and quantised ones are not",
-                seen=", ".join(sorted(kinds)),
-                do="accelerate the model before it is sharded or quantised",
-            )
-        elsewhere = {t.device for t in tensors_of(self.inputs)} - {self.device}
-        if elsewhere:
-            raise TaskError(
-                "the inputs are on another device than the model",
-                seen=f"{', '.join(map(str, elsewhere))}, and {self.device}",
-                do=f"move the inputs to {self.device}",
-            )
-        first, second = (tensors_of(self.run(self.model)) for _ in range(2))
-        if not all(
-            torch.allclose(a, b, equal_nan=True) for a, b in zip(first, second, strict=True)
-        ):
-            raise TaskError(
-                "the model is not deterministic: two forwards on the same inputs differ",
-                seen="training mode" if self.model.training else "evaluation mode",
-                do="call model.eval() first" if self.model.training else "fix its random seed",
-            )
-
-
-class _Acceleration:
-    """One run of ``accelerate``."""
+class Acceleration:
+    """One run of ``accelerate``; ``search`` finds the kernel of one task."""
 
     def __init__(
-        self, given: _Given, settings: Settings, on_progress: OnProgress,
-        on_step: Callable[[Step], None], on_miss: str,
-    ) -> None:  # fmt: skip
-        self.given, self.settings, self.on_miss = given, settings, on_miss
-        self.on_progress, self.on_step = on_progress, on_step
+        self,
+        given: Given,
+        settings: Settings,
+        search: Callable[[Task, Settings], Result],
+        on_step: Callable[[Step], None] = lambda step: None,
+        on_miss: str = "warn",
+    ) -> None:
+        self.given, self.settings = given, settings
+        self.search, self.on_step, self.on_miss = search, on_step, on_miss
         self.found = Accelerated(given.model)
+        self.put_in: set[str] = set()
+        """Paths of the modules that have kernels now."""
         self.deadline = time.monotonic() + settings.budget_s
         self.clock_s = max(MIN_CLOCK_S, CLOCK_SHARE * settings.budget_s)
 
     def run(self) -> Accelerated:
-        model, given = self.given.model, self.given
-        self.gate = Gate(model, given.inputs, given.run(model))
-        waiting = profile(model, given.run)
+        """Try the groups one after the other, and measure what came of it.
+
+        An exception leaves the model as it was.
+        """
+        try:
+            return self.searched()
+        except BaseException:
+            take_out(self.given.model, self.put_in)
+            raise
+
+    def searched(self) -> Accelerated:
+        """The same; an exception leaves kernels in the model."""
+        self.gate = Gate(self.given)
+        waiting = profile(self.given)
         while waiting:
             group = waiting.pop(0)
             step = self.tried(group, waiting)
@@ -233,28 +208,43 @@ class _Acceleration:
         why = group.why_not or self.why_skipped(group, left_s)
         if why:
             return Step(group, "skipped", why)
-        share = group.share / (group.share + sum(g.share for g in waiting if not group.holds(g)))
+        others = sum(other.worth for other in waiting if not group.holds(other))
+        share = group.worth / (group.worth + others)
         budget_s = max(MIN_SEARCH_S, left_s * min(share, MOST_SHARE))
         path = group.paths[0]
-        example = example_of(self.given.model, path, self.given.run)
+        example = example_of(self.given, path)
         try:
             module = self.given.model.get_submodule(path)
+            target = module if group.call.is_plain else ByPosition(module, group.call)
             name = f"{group.kind}-{path.replace('.', '-')}"
-            task = load(module, inputs=example, name=name)
-            result = api.optimize(
-                task,
-                on_progress=self.on_progress,
-                **asdict(replace(self.settings, budget_s=budget_s)),
-            )
+            task = load(target, inputs=example, name=name)
+            result = self.search(task, replace(self.settings, budget_s=budget_s))
         except KernelwrightError as error:
-            return Step(group, "failed", error.what)
-        if result.best is None or result.source_path is None:
+            return Step(group, "failed", f"{error.what}: {error.seen}"[:300])
+        found = self.most_promising(result)
+        if found.best is None or found.source_path is None:
             return Step(group, "no win", _why_no_win(result), result)
-        return self.weighed(group, example, result)
+        return self.weighed(group, example, found)
+
+    def most_promising(self, result: Result) -> Result:
+        """A result with a right candidate that is about as fast as the library's best setting,
+        where none is faster: the model may have no such setting for this module.
+
+        torch.compile of a layer alone gets the inputs of an eager call; in a whole model of
+        transformers it gets masks besides.
+        """
+        right = ranking.ranked(result.evaluated)
+        if result.best is not None or not right:
+            return result
+        proposal, verdict = right[0]
+        if verdict.speedup is None or verdict.speedup.median < LEAST_ALONE:
+            return result
+        source = write_source(proposal.candidate, Path(self.settings.out), result.task.name)
+        return replace(result, best=proposal, evaluation=verdict, source_path=source)
 
     def why_skipped(self, group: Group, left_s: float) -> str:
-        if group.share < MIN_SHARE:
-            return f"less than {MIN_SHARE:.0%} of the time"
+        if group.worth < LEAST_WORTH:
+            return f"less than {LEAST_WORTH:.0%} of the time can be won"
         if isinstance(self.given.model.get_submodule(group.paths[0]), BEATEN_BY_NONE):
             return "one product, which is the library's"
         return "" if left_s > 0 else "the budget is spent"
@@ -262,66 +252,73 @@ class _Acceleration:
     def weighed(self, group: Group, example: Sequence[Any], result: Result) -> Step:
         """Put a kernel into all modules of a group; take it out if it does not pay."""
         model, given = self.given.model, self.given
-        kernels: dict[str, dict[Key, nn.Module]] = {}
+        kernels: dict[str, Swapped] = {}
         for path in group.paths:
             kernel = build(result, on_miss=self.on_miss).to(given.device)
             modes = (
                 () if getattr(kernel, "any_mode", False) else modes_of(model.get_submodule(path))
             )
             key: Key = (given.device.type, forms_of(example), modes)
-            kernels[path] = {key: kernel}
+            kernels[path] = Swapped(group.call, {key: kernel})
+        self.put_in |= kernels.keys()
+        step = self.measured(group, result, kernels)
+        if step.outcome != "kept":
+            take_out(model, kernels)
+            self.put_in -= kernels.keys()
+            return step
+        assert result.source_path is not None
+        for path, swapped in kernels.items():
+            files = dict.fromkeys(swapped.kernels, result.source_path)
+            self.found.kernels[path] = Swapped(group.call, files)
+        self.found.deviation = step.deviation
+        return step
+
+    def measured(self, group: Group, result: Result, kernels: Mapping[str, Swapped]) -> Step:
+        """Put kernels in, and say whether the outputs are right and the model is faster."""
+        model, given = self.given.model, self.given
         try:
             put_in(model, kernels, self.on_miss)
-            deviation = self.gate.compare(given.run(model))
-        except KernelwrightError as error:
-            take_out(model, kernels)
-            return Step(group, "failed", error.what, result)
+            with missing(model, kernels, "raise"):
+                deviation = self.gate.compare(given.run(model))
+        except (KernelwrightError, RuntimeError) as error:
+            why = error.what if isinstance(error, KernelwrightError) else str(error)
+            return Step(group, "failed", why[:300], result)
         if deviation.why_refused:
-            take_out(model, kernels)
             return Step(group, "dropped", deviation.why_refused, result, deviation=deviation)
         brought = self.brought(kernels)
-        if not brought.is_win:
-            take_out(model, kernels)
-            return Step(
-                group, "dropped", "the whole model is not faster", result, brought, deviation
-            )
-        assert result.source_path is not None
-        for path, by_key in kernels.items():
-            self.found.kernels[path] = dict.fromkeys(by_key, result.source_path)
-        self.found.deviation = deviation
-        return Step(group, "kept", "", result, brought, deviation)
+        if brought.is_win:
+            return Step(group, "kept", "", result, brought, deviation)
+        why = "the whole model is not faster"
+        return Step(group, "dropped", why, result, brought, deviation)
 
-    def brought(self, kernels: Mapping[str, Mapping[Key, nn.Module]]) -> Ratio:
-        """How many times as fast the model is with these kernels as without."""
-        model, run = self.given.model, self.given.run
-        without = twin_of(model)
+    def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
+        """How many times as fast the model is with these kernels as without, in CUDA graphs if
+        there can be any: without them a GPU waits for the calls, whatever the kernels take."""
+        without = twin_of(self.given.model)
         take_out(without, kernels)
-        samples = interleaved_ns(
-            {KERNELS: lambda: run(model), WITHOUT: lambda: run(without)},
-            device=self.given.device,
-            limit_s=self.clock_s,
-        )
-        return speedup(samples, KERNELS, WITHOUT)
+        for form in (forms.GRAPH, forms.EAGER):
+            if form in forms.usable(self.given):
+                pair = {forms.KERNELS: self.given.model, form: without}
+                with_and_without = self.forms_of(form, pair)
+                if len(with_and_without) == 2:
+                    break
+        samples = self.timed(with_and_without, self.clock_s)
+        return speedup(samples, forms.KERNELS, form)
 
     def measure(self) -> None:
         """Time the model with kernels beside all forms of the library; undo it where these win."""
-        if not self.found.kernels:
-            return
-        model, run = self.given.model, self.given.run
+        model = self.given.model
         plain = twin_of(model)
         take_out(plain, self.found.kernels)
-        forms: dict[str, Callable[[], object]] = {KERNELS: lambda: run(model)}
-        on_gpu = self.given.device.type == "cuda"
-        for name, arguments in LIBRARY_FORMS.items():
-            if name != "compile_graph" or on_gpu:
-                forms |= self.running(name, plain, arguments)
-        forms |= self.running(f"{KERNELS}, compile", model, {})
-        self.found.times_ns = interleaved_ns(
-            forms, device=self.given.device, limit_s=2 * self.clock_s
-        )
+        made: dict[str, forms.Form] = {}
+        for form in forms.usable(self.given):
+            made |= self.forms_of(form, {form: plain})
+            made |= self.with_kernels(form)
+        self.found.times_ns = self.timed(made, 2 * self.clock_s)
         ratio = self.found.speedup
-        if ratio is None or not ratio.is_win:
+        if self.found.kernels and (ratio is None or not ratio.is_win):
             take_out(model, self.found.kernels)
+            self.put_in.clear()
             self.found.kernels.clear()
             self.found.steps = [
                 replace(step, outcome="dropped", why=f"{self.found.library} is as fast")
@@ -330,28 +327,40 @@ class _Acceleration:
                 for step in self.found.steps
             ]
 
-    def running(
-        self, name: str, model: nn.Module, arguments: dict[str, Any] | None
-    ) -> dict[str, Callable[[], object]]:
-        """A form of the model by its name; none where the library cannot make it."""
-        if arguments is None:
-            return {name: lambda: self.given.run(model)}
-        compiled = torch.compile(model, **arguments)
-        try:
-            self.given.run(compiled)
-        except Exception as error:  # the library's compiler may raise anything for a user's model
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            self.found.failed_forms[name] = said[:200]
+    def with_kernels(self, form: str) -> dict[str, forms.Form]:
+        """The model with kernels in one of the library's forms, by its name; nothing where no
+        kernel serves there, as where torch.compile gives a layer other inputs."""
+        paths, name = self.found.kernels, forms.WITH_KERNELS[form]
+        if not paths:
             return {}
-        return {name: lambda: self.given.run(compiled)}
+        with noted_misses(self.given.model, paths) as reasons:
+            made = self.forms_of(form, {name: self.given.model})
+        if made and len(reasons) >= len(paths):
+            self.found.failed_forms[name] = f"no kernel serves there: {reasons[0]}"
+            return {}
+        return made
+
+    def timed(self, made: Mapping[str, forms.Form], limit_s: float) -> dict[str, list[int]]:
+        return interleaved_ns(
+            {name: partial(self.given.call, form) for name, form in made.items()},
+            device=self.given.device,
+            limit_s=limit_s,
+            prepare=self.given.restore,
+        )
+
+    def forms_of(self, form: str, models: Mapping[str, nn.Module]) -> dict[str, forms.Form]:
+        """Models in one of the library's forms, by name; without those that cannot be made."""
+        found: dict[str, forms.Form] = {}
+        for name, model in models.items():
+            try:
+                found[name] = forms.made(form, self.given.with_model(model))
+            except Exception as error:  # the library's compiler may raise anything for a model
+                said = " ".join(f"{type(error).__name__}: {error}".split())
+                self.found.failed_forms[name] = said[:200]
+        return found
 
 
 def _why_no_win(result: Result) -> str:
     if result.reasons:
         return "; ".join(result.reasons)
     return result.conclusion.sentence(result.strongest)
-
-
-def _fastest(names: Sequence[str], times_ns: Mapping[str, Sequence[int]]) -> str:
-    """The name with the smallest median; empty if there is none."""
-    return min(names, key=lambda name: statistics.median(times_ns[name]), default="")

@@ -9,22 +9,32 @@ import torch
 
 from kernelwright.core.evaluation import Ratio, median_ratio
 
-MIN_ROUNDS, MAX_ROUNDS = 7, 60
+MIN_ROUNDS, MAX_ROUNDS = 7, 100
 
 
 def interleaved_ns(
-    forms: Mapping[str, Callable[[], object]], *, device: torch.device, limit_s: float
+    forms: Mapping[str, Callable[[], object]],
+    *,
+    device: torch.device,
+    limit_s: float,
+    prepare: Callable[[], object] = lambda: None,
 ) -> dict[str, list[int]]:
-    """The times of each form, one call of every form a round, for about ``limit_s`` seconds."""
+    """The times of each form, one call of every form a round, for about ``limit_s`` seconds.
+
+    ``prepare`` is called before every call, outside the clock.
+    """
     samples: dict[str, list[int]] = {name: [] for name in forms}
 
-    def settle() -> None:
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+    def timed_ns(form: Callable[[], object]) -> int:
+        prepare()
+        _settle(device)
+        start_ns = time.perf_counter_ns()
+        form()
+        _settle(device)
+        return time.perf_counter_ns() - start_ns
 
     for form in forms.values():
-        form()
-    settle()
+        timed_ns(form)
     deadline = time.monotonic() + limit_s
     names = list(forms)
     for number in range(MAX_ROUNDS):
@@ -32,11 +42,13 @@ def interleaved_ns(
             break
         turned = names[number % len(names) :] + names[: number % len(names)]
         for name in turned:
-            start_ns = time.perf_counter_ns()
-            forms[name]()
-            settle()
-            samples[name].append(time.perf_counter_ns() - start_ns)
+            samples[name].append(timed_ns(forms[name]))
     return samples
+
+
+def _settle(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def speedup(samples: Mapping[str, list[int]], of: str, over: str) -> Ratio:

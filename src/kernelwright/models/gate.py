@@ -1,18 +1,19 @@
 """Gate: whether a model with kernels still computes what the model computes.
 
-Both are compared with the same model in float64. The kernels may be off by a few times as much as
-the library is; for language models the next token that is chosen must be as likely.
+Both are compared with the same model in float64, or in float32 where it is of a narrower type and
+does not run in float64. The kernels may be off by a few times as much as the library is; for
+language models the next token that is chosen must be as likely.
 """
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
-from torch.utils import _pytree as pytree
+
+from kernelwright.models.given import Given, tensors_of
 
 TIMES, FLOOR_STEPS = 3.0, 16
 """The largest error that passes: this many times the library's own, or this many rounding steps of
@@ -38,18 +39,17 @@ class Deviation:
     """The largest argmax regret of logits, in nat; None where no output is logits."""
     why_refused: str = ""
     is_exact: bool = True
-    """Whether the exact outputs are those in float64. Otherwise the model does not run in float64,
+    """Whether the exact outputs are those in a wider type. Otherwise the model does not run in one,
     and the library's own outputs stand for them."""
 
 
 class Gate:
     """The exact outputs of a model, and those of the library."""
 
-    def __init__(self, model: nn.Module, inputs: Any, outputs: Any) -> None:
-        """``outputs`` are the library's own on ``inputs``, a pair of positional and named ones."""
-        self.library = tensors_of(outputs)
-        self.exact, self.is_exact = _exact(model, inputs), True
-        if self.exact is None:  # it does not run in float64: the library is its own measure
+    def __init__(self, given: Given) -> None:
+        self.library = [t.clone() for t in tensors_of(given.run(given.model))]
+        self.exact, self.is_exact = _exact(given, self.library), True
+        if self.exact is None:  # it runs in no wider type: the library is its own measure
             self.exact, self.is_exact = [t.double() for t in self.library], False
 
     def compare(self, outputs: Any) -> Deviation:
@@ -70,8 +70,10 @@ class Gate:
             limit = max(TIMES * own, FLOOR_STEPS * torch.finfo(mine.dtype).eps)
             kernels, library, allowed = max(kernels, off), max(library, own), max(allowed, limit)
             if not off <= limit:
-                why = why or f"an output is off by {off:.2g} of its largest number, the library's "
-                f"by {own:.2g}"
+                why = why or (
+                    f"an output is off by {off:.2g} of its largest number, the library's by "
+                    f"{own:.2g}"
+                )
             if exact.dim() and exact.shape[-1] >= LEAST_CLASSES:
                 regrets, noise = _regrets(mine, exact), _regrets(theirs, exact)
                 regret = max(regret or 0.0, regrets.max().item())
@@ -79,22 +81,16 @@ class Gate:
         return Deviation(kernels, library, allowed, regret, why, self.is_exact)
 
 
-def tensors_of(outputs: Any) -> list[torch.Tensor]:
-    """The tensors among a model's outputs, whatever holds them."""
-    return [leaf for leaf in pytree.tree_leaves(outputs) if isinstance(leaf, torch.Tensor)]
-
-
-def _exact(model: nn.Module, inputs: Any) -> list[torch.Tensor] | None:
-    """The outputs of the model in float64; None where it cannot run so."""
-    try:
-        twin = copy.deepcopy(model).double()
-        args, named = pytree.tree_map_only(
-            torch.Tensor, lambda t: t.double() if t.is_floating_point() else t, inputs
-        )
-        with torch.no_grad():
-            return [tensor.double() for tensor in tensors_of(twin(*args, **named))]
-    except (RuntimeError, TypeError, NotImplementedError, MemoryError):
-        return None
+def _exact(given: Given, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+    """The outputs of the model in float64, or where it does not run so and is of a narrower type,
+    in float32; None where it runs in neither."""
+    narrow = all(t.element_size() < 4 for t in outputs if t.is_floating_point())
+    for dtype in (torch.float64, torch.float32) if narrow else (torch.float64,):
+        try:
+            return [tensor.double() for tensor in tensors_of(given.in_dtype(dtype))]
+        except (RuntimeError, TypeError, NotImplementedError, MemoryError):
+            continue
+    return None
 
 
 def _error(values: torch.Tensor, exact: torch.Tensor) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
+import re
+import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,13 +15,19 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from kernelwright.compiler.candidate.unchanged import description_of
+from kernelwright.compiler.candidate.unchanged import HOOKS, description_of
+from kernelwright.models.given import Given
+from kernelwright.models.roofline import least_s
+from kernelwright.runtime.calls import PLAIN, Call, Uncallable, call_of
 from kernelwright.runtime.dispatch import forms_of
 
-Run = Callable[[nn.Module], Any]
-"""Runs the model once on the inputs that it is profiled with."""
-N_PROFILED = 3
-"""Forwards whose times are averaged, after one that warms up."""
+N_PROFILED = 5
+"""Forwards of which the median is taken, after one that warms up."""
+CONTAINER_SHARE = 0.5
+"""A module is a container if equal modules inside it have more than this share of its least time,
+which, unlike times, is the same in every run."""
+_NUMBER = re.compile(r"(^|_)(idx|index|id|number)$")
+"""Names of attributes in which a module keeps its own number in a list of equal ones."""
 
 
 @dataclass
@@ -39,6 +47,15 @@ class Group:
     """Calls of all of them in one forward."""
     why_not: str = ""
     """Why no kernel can be searched for it; empty where one can."""
+    call: Call = PLAIN
+    """How they are called."""
+    room: float = 1.0
+    """The share of their time above what memory traffic and arithmetic take at the least."""
+
+    @property
+    def worth(self) -> float:
+        """The share of the model's time that the best possible kernel would save."""
+        return self.share * self.room
 
     def holds(self, other: Group) -> bool:
         """Whether modules of the other group are inside modules of this one."""
@@ -51,66 +68,65 @@ class Group:
 class _Seen:
     """The calls of one module in a forward."""
 
-    form: Any
+    form: str
     """The forms of its inputs at its first call."""
+    call: Call
     why_not: str
-    n_calls: int = 0
-    spans: list[Any] = field(default_factory=list)
-    """What a clock gave at the begin and the end of each call."""
+    spans: list[list[Any]] = field(default_factory=list)
+    """For each forward, what a clock gave at the begin and the end of each call."""
 
 
-def profile(model: nn.Module, run: Run) -> list[Group]:
-    """The groups of a model's modules, the one with the largest share of the time first."""
-    device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
-    clock = _Clock(device)
+@dataclass(frozen=True)
+class _Time:
+    """One module's part of the forward's time, as shares."""
+
+    share: float
+    least: float
+    """The share that it would have at the rates of memory and arithmetic."""
+
+
+def profile(given: Given) -> list[Group]:
+    """The groups of a model's modules, the one where most can be won first."""
+    clock = _Clock(given.device)
     seen: dict[str, _Seen] = {}
-    with torch.no_grad():
-        run(model)
-        whole = []
-        for _ in range(N_PROFILED):
-            with _observed(model, seen, clock):
-                start = clock.now()
-                run(model)
-                whole.append((start, clock.now()))
+    given.run(given.model)
+    whole = []
+    for number in range(N_PROFILED):
+        given.restore()
+        with _observed(given.model, seen, clock, number):
+            start = clock.now()
+            given.call(given.model)
+            whole.append((start, clock.now()))
     clock.settle()
-    whole_s = sum(clock.seconds(*span) for span in whole)
-    return _groups(model, seen, lambda spans: sum(clock.seconds(*s) for s in spans) / whole_s)
+    whole_s = statistics.median(clock.seconds(*span) for span in whole)
+
+    def share(calls: _Seen) -> float:
+        each = [sum(clock.seconds(*span) for span in spans) for spans in calls.spans]
+        return min(1.0, statistics.median(each) / whole_s)
+
+    least = least_s(given)
+    times = {
+        path: _Time(share(calls), least.get(path, 0.0) / whole_s) for path, calls in seen.items()
+    }
+    return _groups(given.model, seen, times)
 
 
-def example_of(model: nn.Module, path: str, run: Run) -> list[Any]:
-    """The inputs of the first call of a module, by position."""
-    module, found = model.get_submodule(path), list[Any]()
+def example_of(given: Given, path: str) -> list[Any]:
+    """The inputs of the first call of a module, in the order of ``Group.call``."""
+    found: list[Any] = []
 
-    def remember(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def remember(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         if not found:
-            given, _why = by_position(module, args, named)
-            found.extend(pytree.tree_map_only(torch.Tensor, torch.clone, given))
+            _, inputs = call_of(module, args, named)
+            found.extend(pytree.tree_map_only(torch.Tensor, torch.clone, inputs))
 
+    module = given.model.get_submodule(path)
     handle = module.register_forward_pre_hook(remember, with_kwargs=True)
     try:
-        with torch.no_grad():
-            run(model)
+        given.run(given.model)
     finally:
         handle.remove()
     return found
-
-
-def by_position(
-    module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]
-) -> tuple[list[Any], str]:
-    """A call's inputs in the order of the forward's parameters, or why they have none."""
-    if not named:
-        return list(args), ""
-    try:
-        bound = inspect.signature(module.forward).bind(*args, **named)
-    except TypeError as error:
-        return [], str(error)
-    if bound.kwargs:
-        bound.apply_defaults()
-    left = {name: value for name, value in bound.kwargs.items() if value not in (None, {}, ())}
-    if left:
-        return [], f"it is called with the keywords {', '.join(left)}"
-    return list(bound.args), ""
 
 
 class _Clock:
@@ -135,43 +151,103 @@ class _Clock:
 
 
 @contextlib.contextmanager
-def _observed(model: nn.Module, seen: dict[str, _Seen], clock: _Clock) -> Iterator[None]:
+def _observed(
+    model: nn.Module, seen: dict[str, _Seen], clock: _Clock, number: int
+) -> Iterator[None]:
     """Context in which every call of a module inside the model is noted."""
     with contextlib.ExitStack() as hooks:
         for path, module in model.named_modules():
             if path:
-                before, after = _hooks(path, seen, clock)
+                before, after = _hooks(path, seen, clock, number)
                 hooks.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
                 hooks.callback(module.register_forward_hook(after).remove)
         yield
 
 
-def _hooks(path: str, seen: dict[str, _Seen], clock: _Clock) -> tuple[Any, Any]:
+def _hooks(path: str, seen: dict[str, _Seen], clock: _Clock, number: int) -> tuple[Any, Any]:
     open_calls: list[Any] = []
 
     def before(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         if path not in seen:
-            given, why_not = by_position(module, args, named)
-            seen[path] = _Seen(repr(forms_of(given)), why_not)
+            try:
+                call, inputs = call_of(module, args, named)
+                seen[path] = _Seen(repr((call, forms_of(inputs))), call, "")
+            except Uncallable as error:
+                seen[path] = _Seen(str(error), PLAIN, str(error))
         open_calls.append(clock.now())
 
     def after(*_: Any) -> None:
-        seen[path].n_calls += 1
-        seen[path].spans.append((open_calls.pop(), clock.now()))
+        spans = seen[path].spans
+        spans += [[] for _ in range(number + 1 - len(spans))]
+        spans[number].append((open_calls.pop(), clock.now()))
 
     return before, after
 
 
-def _groups(
-    model: nn.Module, seen: dict[str, _Seen], share: Callable[[Sequence[Any]], float]
-) -> list[Group]:
+def _groups(model: nn.Module, seen: Mapping[str, _Seen], times: Mapping[str, _Time]) -> list[Group]:
     groups: dict[str, Group] = {}
     for path, calls in seen.items():
         module = model.get_submodule(path)
         weights = [(tuple(w.shape), str(w.dtype)) for w in module.state_dict().values()]
-        key = repr((type(module), description_of(module, "", mode=True), weights, calls.form))
-        group = groups.setdefault(key, Group(type(module).__name__, [], 0.0, 0, calls.why_not))
+        key = repr((type(module), _description(model, path), weights, calls.form))
+        why_not = calls.why_not or _why_hooked(module)
+        group = groups.setdefault(
+            key, Group(type(module).__name__, [], 0.0, 0, why_not, calls.call)
+        )
         group.paths.append(path)
-        group.share += share(calls.spans)
-        group.n_calls += calls.n_calls // N_PROFILED
-    return sorted(groups.values(), key=lambda group: -group.share)
+        group.share += times[path].share
+        group.n_calls += len(calls.spans[-1])
+    found = list(groups.values())
+    for group in found:
+        least = sum(times[path].least for path in group.paths)
+        group.room = max(0.0, 1.0 - least / group.share) if group.share else 0.0
+        group.why_not = group.why_not or _why_container(group, found, times)
+    return sorted(found, key=lambda group: (-_worth_whole(group, found), group.paths[0].count(".")))
+
+
+def _worth_whole(group: Group, groups: Sequence[Group]) -> float:
+    """A group's worth, which is not less than that of any other inside it: clocks are noisy."""
+    return max(other.worth for other in groups if other is group or group.holds(other))
+
+
+def _description(model: nn.Module, path: str) -> Any:
+    """Parts and constants of a module; the number that it has in a list of modules is left out."""
+    numbers = {int(step) for step in path.split(".") if step.isdigit()}
+
+    def without_number(own: Any) -> Any:
+        if not isinstance(own, dict):
+            return own
+        return {
+            name: "its number" if _NUMBER.search(name) and value in numbers else value
+            for name, value in own.items()
+        }
+
+    described = description_of(model.get_submodule(path), "", mode=True)
+    return {part: (kind, without_number(own)) for part, (kind, own) in described.items()}
+
+
+def _why_hooked(module: nn.Module) -> str:
+    """Why a kernel cannot stand for a module whose parts have hooks, which it would not call."""
+    hooked = (path for path, part in module.named_modules() if path and _has_hooks(part))
+    path = next(hooked, None)
+    return "" if path is None else f"its part {path} has hooks, which a kernel would not call"
+
+
+def _has_hooks(part: nn.Module) -> bool:
+    return any(getattr(part, name) for name in HOOKS)
+
+
+def _why_container(group: Group, groups: Sequence[Group], times: Mapping[str, _Time]) -> str:
+    """Why a group's modules are not searched whole: equal ones inside them are, once for all."""
+    path = group.paths[0]
+    inside: dict[int, list[str]] = defaultdict(list)
+    for number, other in enumerate(groups):
+        for each in other.paths:
+            if each.startswith(f"{path}."):
+                inside[number].append(each)
+    for number, paths in inside.items():
+        least = sum(times[each].least for each in paths)
+        has_parts = any(p.startswith(f"{paths[0]}.") for p in times)
+        if len(paths) > 1 and has_parts and least > CONTAINER_SHARE * times[path].least:
+            return f"it holds {len(paths)} equal modules {groups[number].kind}, searched as one"
+    return ""

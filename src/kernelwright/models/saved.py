@@ -12,8 +12,9 @@ from torch import nn
 
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import TaskError
-from kernelwright.models.swap import put_in, take_out
+from kernelwright.models.swap import Swapped, put_in, take_out
 from kernelwright.runtime.build import build
+from kernelwright.runtime.calls import Call
 from kernelwright.runtime.dispatch import Key
 
 if TYPE_CHECKING:
@@ -33,12 +34,15 @@ class _Kernel(msgspec.Struct, frozen=True):
     """Of the file's text."""
     serves: str
     """The inputs that it serves, as a Python literal of ``dispatch.Key``."""
+    call: Call
 
 
 class _Manifest(msgspec.Struct, frozen=True):
     model: str
     """The name of the model's class."""
     speedup: str
+    form: str
+    """The fastest form that was measured, as the names in ``forms``."""
     kernels: list[_Kernel]
 
 
@@ -62,8 +66,8 @@ def save(accelerated: Accelerated, folder: Path) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
-    for path, by_key in accelerated.kernels.items():
-        for key, source in by_key.items():
+    for path, swapped in accelerated.kernels.items():
+        for key, source in swapped.kernels.items():
             if ast.literal_eval(repr(key)) != key:
                 raise TaskError(
                     f"the inputs of {path} cannot be written down",
@@ -71,8 +75,11 @@ def save(accelerated: Accelerated, folder: Path) -> Path:
                     do="give numbers, texts, tuples and tensors as inputs",
                 )
             shutil.copyfile(source, folder / source.name)
-            rows.append(_Kernel(path, source.name, digest(source.read_text()), repr(key)))
-    manifest = _Manifest(type(accelerated.model).__name__, str(accelerated.speedup), rows)
+            whole = digest(source.read_text())
+            rows.append(_Kernel(path, source.name, whole, repr(key), swapped.call))
+    manifest = _Manifest(
+        type(accelerated.model).__name__, str(accelerated.speedup), accelerated.form, rows
+    )
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     return folder
 
@@ -101,7 +108,7 @@ def load_accelerated(model: nn.Module, folder: Path | str, *, on_miss: str = "wa
             do="load them into a model of that class with the same configuration",
         )
     device = next((weight.device for weight in model.parameters()), None)
-    kernels: dict[str, dict[Key, nn.Module]] = {}
+    kernels: dict[str, Swapped] = {}
     for row in manifest.kernels:
         source = folder / row.source
         if not source.is_file() or digest(source.read_text()) != row.digest:
@@ -111,7 +118,8 @@ def load_accelerated(model: nn.Module, folder: Path | str, *, on_miss: str = "wa
                 do="save the accelerated model again",
             )
         kernel = build(source, on_miss=on_miss).to(device)
-        kernels.setdefault(row.path, {})[ast.literal_eval(row.serves)] = kernel
+        swapped = kernels.setdefault(row.path, Swapped(row.call, dict[Key, nn.Module]()))
+        swapped.kernels[ast.literal_eval(row.serves)] = kernel
     try:
         put_in(model, kernels, on_miss)
     except (AttributeError, RuntimeError, TaskError) as error:

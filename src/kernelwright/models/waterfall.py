@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.core.places import written_whole
+from kernelwright.models import forms
 from kernelwright.report.facts import duration_text, ratio_text, speedup_facts
 from kernelwright.report.table import plain_table
 
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
     from kernelwright.models.accelerate import Accelerated, Step
 
 WIDTH = 120
+HOW = {
+    forms.KERNELS: "",
+    forms.WITH_KERNELS[forms.GRAPH]: "; result.fastest(inputs) makes a CUDA graph of it for this",
+    forms.WITH_KERNELS[forms.COMPILE]: "; call torch.compile on it for this",
+    forms.WITH_KERNELS[forms.COMPILE_GRAPH]: '; torch.compile it with mode="reduce-overhead"',
+}
+"""How a user gets the model's fastest form."""
 
 
 def step_table(accelerated: Accelerated) -> Table:
-    """A row for each kind of modules, the one with the largest share of the time first."""
-    table = plain_table("modules", "share", "kernel alone", "in the model", "outcome")
+    """A row for each kind of modules, in the order in which they were tried."""
+    table = plain_table("modules", "share", "room", "kernel alone", "in the model", "outcome")
     for step in accelerated.steps:
         group = step.group
         where = group.paths[0] if len(group.paths) == 1 else f"{group.paths[0]} …"
@@ -31,6 +39,7 @@ def step_table(accelerated: Accelerated) -> Table:
         table.add_row(
             name,
             f"{group.share:.0%}",
+            f"{group.room:.0%}",
             ratio_text(alone) if alone else "",
             ratio_text(step.brought) if step.brought else "",
             why,
@@ -56,7 +65,7 @@ def headline(accelerated: Accelerated) -> str:
     name = type(accelerated.model).__name__
     if accelerated.speedup is None or not accelerated.kernels:
         return f"{name}: nothing pays in the whole model; it is as it was"
-    how = "" if accelerated.form == "kernels" else "; call torch.compile on it for this"
+    how = HOW[accelerated.form]
     off = ""
     if accelerated.deviation is not None:
         mine, theirs = accelerated.deviation.kernels, accelerated.deviation.library
@@ -91,6 +100,7 @@ def _step_facts(step: Step) -> dict[str, Any]:
         "kind": step.group.kind,
         "paths": step.group.paths,
         "share": step.group.share,
+        "room": step.group.room,
         "outcome": step.outcome,
         "why": step.why or None,
         "kernel": speedup_facts(found) if found else None,

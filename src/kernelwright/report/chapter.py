@@ -19,9 +19,10 @@ from kernelwright.core.conditions import Conditions
 from kernelwright.core.evaluation import CANDIDATE, Environment, Evaluation
 from kernelwright.core.task import Task
 from kernelwright.core.trial import Trial
+from kernelwright.core.use import Use
 from kernelwright.loaders.shapes import at_shapes_of
 from kernelwright.proposers.emitted import MARK
-from kernelwright.report.facts import bytes_text, ordered
+from kernelwright.report.facts import bytes_text, ordered, uses_text
 from kernelwright.report.knobs import N_SHOWN, Knob, knobs
 from kernelwright.report.roofline import Roofline, roofline
 from kernelwright.report.spending import Spending, spending
@@ -131,6 +132,12 @@ class Chapter:
         path = str(self.ended.get("source", ""))
         short = self.best[0].candidate.digest.removeprefix("b2:")[:10] if self.best else ""
         return path if short in path else ""
+
+    @property
+    def uses(self) -> str:
+        """What came of the winner in use, in a line; empty if the last search did not try it."""
+        told = self.ended.get("uses", ()) if self.source_path and self.best else ()
+        return uses_text([Use(**each) for each in told])
 
     @property
     def roofline(self) -> Roofline | None:

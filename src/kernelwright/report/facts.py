@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kernelwright.archive import ranking
@@ -13,6 +13,16 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.codec import plain
 from kernelwright.core.evaluation import CANDIDATE, Evaluation, Ratio
 from kernelwright.core.standing import SearchOutcome, Standing
+from kernelwright.core.use import (
+    IMPOSSIBLE,
+    MISSED,
+    RAISED,
+    REFUSED,
+    SERVED,
+    UNTRIED,
+    WRONG,
+    Use,
+)
 from kernelwright.report.exams import Mean, Share
 
 _VERDICT = (
@@ -29,6 +39,10 @@ _VERDICT = (
     "cost",
     "conditions",
 )
+_SAID_OF_USES = {
+    WRONG: "WRONG", RAISED: "FAILED", REFUSED: "refused", MISSED: "by the module's own forward",
+    IMPOSSIBLE: "not possible with the module itself", UNTRIED: "no time for",
+}  # fmt: skip
 MAX_REASON = 300
 """Characters of a reason that a table shows; a compiler's complaint can be pages long."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -76,6 +90,26 @@ def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """Median and interval of the speedup against each baseline that was measured."""
     timing = evaluation.timing
     return {name: plain(ratio) for name, ratio in timing.speedups.items()} if timing else {}
+
+
+def uses_text(uses: Sequence[Use]) -> str:
+    """What came of a winner in use, in one line; empty where nothing was tried.
+
+    Such as "in use: served in 12 of 14 ways; by the module's own forward: backward, vmap".
+    """
+    if not uses:
+        return ""
+    names: dict[str, list[str]] = {}
+    for use in uses:
+        names.setdefault(use.outcome, []).append(use.name)
+    n_tried = len(uses) - len(names.get(UNTRIED, ()))
+    if not n_tried:
+        return "in use: the search left no time to try it; kernelwright.uses(result) does"
+    parts = [f"served in {len(names.get(SERVED, ()))} of {n_tried} ways"]
+    for outcome, said in _SAID_OF_USES.items():
+        if outcome in names:
+            parts.append(f"{said}: {', '.join(names[outcome])}")
+    return f"in use: {'; '.join(parts)}"
 
 
 def shape_facts(name: str, evaluation: Evaluation, *, is_holdout: bool) -> dict[str, Any]:

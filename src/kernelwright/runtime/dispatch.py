@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import types
@@ -19,6 +20,7 @@ from kernelwright.compiler.candidate.unchanged import (
     missed,
 )
 from kernelwright.core.errors import TaskError
+from kernelwright.runtime.calls import PLAIN, Call, inputs_as, number_of
 
 Form = tuple[Hashable, ...]
 """The form of an input. For a tensor: dtype, shape, and strides of the axes longer than 1. For a
@@ -54,8 +56,9 @@ class ByShape:
         module: nn.Module,
         kernels: Mapping[Key, nn.Module],
         trained: Mapping[Key, nn.Module] = MappingProxyType({}),
+        call: Call = PLAIN,
     ) -> None:
-        self.module = module
+        self.module, self.call = module, call
         self.own = module.forward
         self.__signature__ = inspect.signature(self.own)
         parameters = self.__signature__.parameters.values()
@@ -72,7 +75,8 @@ class ByShape:
         self._shared_for: object = None
         for kernel in self.all_kernels():
             _share_weights(module, kernel)
-            kernel._reference_forward = self.own  # type: ignore[assignment]
+            own = self.own if call.is_plain else functools.partial(call.run, self.own)
+            kernel._reference_forward = own  # type: ignore[assignment]
 
     def all_kernels(self) -> Iterator[nn.Module]:
         """Every kernel."""
@@ -84,24 +88,29 @@ class ByShape:
         return self.own.__code__
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        given = self._by_position(inputs, named)
+        given, cache = self._by_position(inputs, named)
         kernel = self._found(given)
         if isinstance(kernel, str):
             missed(self.module, kernel)
             return self.own(*inputs, **named)
-        if any(kernel is one for one in self.trained.values()):
-            return kernel(*given)
-        with torch.no_grad():  # nothing here wants any, and the kernel refuses to guess that
-            return kernel(*given)
+        gives = any(kernel is one for one in self.trained.values())
+        # All others refuse to guess that nothing here wants gradients.
+        with torch.set_grad_enabled(gives and torch.is_grad_enabled()):
+            result = kernel(*given)
+        if cache is None:
+            return result
+        result, (keys, values) = result
+        cache.update(keys, values, number_of(self.module))
+        return result
 
     def kernel_for(self, *inputs: Any, **named: Any) -> nn.Module | None:
         """The kernel that was judged on inputs like these; None where there is none."""
-        kernel = self._found(self._by_position(inputs, named))
+        kernel = self._found(self._by_position(inputs, named)[0])
         return None if isinstance(kernel, str) else kernel
 
     def why_not(self, *inputs: Any, **named: Any) -> str:
         """Why the module's own forward serves such a call; empty where a kernel does."""
-        given = self._by_position(inputs, named)
+        given, _ = self._by_position(inputs, named)
         kernel = self._found(given)
         if isinstance(kernel, str):
             return kernel
@@ -110,21 +119,15 @@ class ByShape:
             asked = getattr(kernel, "why_not", None)
             return asked(*given) if asked else ""
 
-    def _by_position(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...] | str:
-        """The inputs in the order in which kernels were judged, or why they cannot be."""
-        if not named:
-            return inputs
-        try:
-            bound = self.__signature__.bind(*inputs, **named)
-        except TypeError:
-            return "the inputs do not fit the forward"  # which raises it
-        if bound.kwargs:  # one between was left out, or it has no position
-            bound.apply_defaults()
-        parameters = self.__signature__.parameters
-        for name, value in bound.kwargs.items():
-            if name not in parameters or value is not parameters[name].default:
-                return f"no kernel was judged with {name} by name"
-        return bound.args
+    def _by_position(
+        self, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...] | str, Any]:
+        """The inputs in the order in which kernels were judged, or why they cannot be; and the
+        cache that the call fills, if it is given one."""
+        if not named and self.call.is_plain:
+            return inputs, None
+        found = inputs_as(self.call, self.module, self.__signature__, inputs, named)
+        return (found, None) if isinstance(found, str) else found
 
     def _found(self, inputs: tuple[Any, ...] | str) -> nn.Module | str:
         """The kernel for inputs in order, or why there is none."""
@@ -230,13 +233,16 @@ def serve(
     kernels: Mapping[Key, nn.Module],
     on_miss: str,
     trained: Mapping[Key, nn.Module] = MappingProxyType({}),
+    call: Call = PLAIN,
 ) -> None:
     """Give a module a forward that calls the kernels with its weights.
+
+    ``call`` is the kind of calls that the kernels serve.
 
     Raises:
         TaskError: as ``ByShape``.
     """
-    forward = ByShape(module, kernels, trained)
+    forward = ByShape(module, kernels, trained, call)
     vars(module).update(forward=forward, why_not=forward.why_not, on_miss=on_miss)
 
 

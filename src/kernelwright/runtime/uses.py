@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import io
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from torch.utils import _pytree as pytree
 
 from kernelwright.compiler.candidate.unchanged import MISS
 from kernelwright.core.errors import TaskError
+from kernelwright.core.use import IMPOSSIBLE, MISSED, RAISED, REFUSED, SERVED, WRONG, Use
 from kernelwright.runtime.build import BUILD_SEED, build, opened
 from kernelwright.search.result import Result
 
@@ -27,23 +29,7 @@ Inputs = list[Any]
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.bfloat16: 4e-2, torch.float16: 1e-2}
 """By dtype: the largest difference from the reference, as a share of its largest number. The judge
 has compared the kernel with float64; this only finds results that are of something else."""
-
-
-@dataclass(frozen=True)
-class Use:
-    """One way to use a module, and what came of it."""
-
-    name: str
-    outcome: str
-    """'served': by the kernels, and right. 'missed': by the module's own forward, and right; the
-    detail is the reason. 'refused': there is no such forward, and the error says why. 'wrong' and
-    'raised': a fault. 'impossible': the reference does not allow it."""
-    detail: str = ""
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the built module does not do what the reference does."""
-        return self.outcome in ("wrong", "raised")
+N_THREADS = 4
 
 
 def uses(result: Result, *, device: str = "", slow: bool = False) -> list[Use]:
@@ -55,6 +41,15 @@ def uses(result: Result, *, device: str = "", slow: bool = False) -> list[Use]:
     Raises:
         TaskError: the result has no kernel.
     """
+    return [try_it() for try_it in ways(result, device=device, slow=slow).values()]
+
+
+def ways(result: Result, *, device: str = "", slow: bool = False) -> dict[str, Callable[[], Use]]:
+    """The uses that ``uses`` tries, by name.
+
+    Raises:
+        TaskError: as ``uses``.
+    """
     if result.best is None or result.evaluation is None:
         raise TaskError(
             "there is no kernel to use", seen=repr(result), do="give a result that has a best"
@@ -65,33 +60,41 @@ def uses(result: Result, *, device: str = "", slow: bool = False) -> list[Use]:
     own = reference.build(BUILD_SEED).to(where)
     own.load_state_dict(built.state_dict())
     inputs = reference.inputs(BUILD_SEED, where)
-    return [try_use(name, built, own, inputs) for name in _names(inputs, where, slow=slow)]
+    names = _names(inputs, where, slow=slow)
+    return {name: functools.partial(try_use, name, built, own, inputs) for name in names}
 
 
 def try_use(name: str, built: nn.Module, own: nn.Module, inputs: Inputs) -> Use:
     """Use copies of the built module and of its reference in one way."""
     use = USES[name]
-    try:
-        wanted = _used(use, own, inputs)
-        again = _used(use, own, inputs)
-    except Exception as error:  # the reference is the user's code: it may raise anything
-        return Use(name, "impossible", _said(error))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
             found = _used(use, built, inputs)
-        except Exception as error:  # and so may a kernel
+        except Exception as error:  # a kernel may raise anything
             is_refusal = "the kernels are not made for this call" in str(error)
-            return Use(name, "refused" if is_refusal else "raised", _said(error))
-    difference = "" if _difference(wanted, again) else _difference(wanted, found)
+            raised = Use(name, REFUSED if is_refusal else RAISED, _said(error))
+            return _impossible(name, own, inputs) or raised
+    try:
+        difference = _difference(_used(_call if name in TRACES else use, own, inputs), found)
+        if difference:  # a trace may draw other random numbers, and two runs may differ
+            wanted, again = (_used(use, own, inputs) for _ in range(2))
+            difference = "" if _difference(wanted, again) else _difference(wanted, found)
+    except Exception as error:  # and so may the user's module
+        return Use(name, IMPOSSIBLE, _said(error))
     if difference:
-        return Use(name, "wrong", difference)
+        return Use(name, WRONG, difference)
     reasons = [str(each.message) for each in told if MISS in str(each.message)]
-    return (
-        Use(name, "missed", reasons[0].partition(f"{MISS}: ")[2])
-        if reasons
-        else Use(name, "served")
-    )
+    return Use(name, MISSED, reasons[0].partition(f"{MISS}: ")[2]) if reasons else Use(name, SERVED)
+
+
+def _impossible(name: str, own: nn.Module, inputs: Inputs) -> Use | None:
+    """What the reference raises in that use, if it does."""
+    try:
+        _used(USES[name], own, inputs)
+    except Exception as error:
+        return Use(name, IMPOSSIBLE, _said(error))
+    return None
 
 
 def _used(use: Callable[[nn.Module, Inputs], Any], module: nn.Module, inputs: Inputs) -> Any:
@@ -196,17 +199,14 @@ def _saved(module: nn.Module, inputs: Inputs) -> Any:
 
 
 def _in_threads(module: nn.Module, inputs: Inputs) -> Any:
-    results: list[Any] = [None] * 4
+    all_began = threading.Barrier(N_THREADS)
 
-    def work(number: int) -> None:
-        results[number] = _call(module, inputs)
+    def work(_: int) -> Any:
+        all_began.wait()
+        return _call(module, inputs)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(results))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        return list(pool.map(work, range(N_THREADS)))
 
 
 def _compiled(module: nn.Module, inputs: Inputs) -> Any:
@@ -284,20 +284,23 @@ USES: Mapping[str, Callable[[nn.Module, Inputs], Any]] = {
     "by keyword": _by_keyword,
     "frozen, gradients on": _frozen,
     "backward": _backward,
-    "one row more": _one_row_more,
     "weights reloaded": _reloaded,
     "saved and loaded": _saved,
     "four threads": _in_threads,
-    "torch.compile": _compiled,
+    "another stream": _on_another_stream,
+    "CUDA graph": _in_a_cuda_graph,
+    "vmap": _vmapped,
+    "one row more": _one_row_more,
     "make_fx": _traced,
     "torch.export": _exported,
+    "torch.compile": _compiled,
     "export, any batch": _exported_for_any_batch,
-    "vmap": _vmapped,
     "AOTInductor": _packaged,
-    "CUDA graph": _in_a_cuda_graph,
-    "another stream": _on_another_stream,
 }
-"""By name. A copy of the module is used each time, so that copying is tried throughout."""
+"""By name, the quick ones first. A copy of the module is used each time, so that copying is tried
+throughout."""
+TRACES = ("torch.compile", "make_fx", "torch.export", "AOTInductor")
+"""What they make of a module gives what a call of it gives."""
 SLOW = ("AOTInductor",)
 ON_GPUS = ("CUDA graph", "another stream")
 

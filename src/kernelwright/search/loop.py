@@ -215,7 +215,7 @@ class _Search:
         proposal, found = best
         path = write_source(proposal.candidate, Path(self.settings.out), self.task.name)
         date = self.archive.judged_at(found).partition("T")[0]
-        self.tell(f"judged on {date}, now in {path}; the search goes on")
+        self.notice(f"judged on {date}, now in {path}; the search goes on")
 
     def proposer(self, name: str) -> Proposer | WaitingProposer:
         """Return the proposer of this name; the built-in rules with trials before verdicts.
@@ -239,7 +239,7 @@ class _Search:
             known=known,
             past=past,
             on_trials=self.keep_trials,
-            tell=self.tell,
+            tell=self.notice,
         )
 
     def keep_trials(self, trials: Sequence[Trial]) -> None:
@@ -485,7 +485,11 @@ class _Search:
             device=self.judge.environment.device,
         )
 
-    def tell(self, doing: str) -> None:
+    def notice(self, text: str) -> None:
+        """Report what must not be passed over."""
+        self.tell(text, is_notice=True)
+
+    def tell(self, doing: str, *, is_notice: bool = False) -> None:
         best = ranking.best(self.history)
         tokens, usd = self.spent()
         self.on_progress(
@@ -499,6 +503,7 @@ class _Search:
                 cost_usd=usd,
                 n_trials=self.n_trials,
                 trials_per_s=self.n_trials / self.trials_s if self.trials_s else 0.0,
+                is_notice=is_notice,
             )
         )
 

@@ -17,6 +17,7 @@ from kernelwright.core.evaluation import Evaluation, Ratio
 from kernelwright.core.places import require_folder, written_whole
 from kernelwright.core.standing import SearchOutcome
 from kernelwright.core.task import Task
+from kernelwright.core.use import Use
 from kernelwright.proposers.emitted import FREE_SIZES, WHY_FIXED
 
 History = list[tuple[Proposal, Evaluation]]
@@ -42,6 +43,9 @@ class Progress:
     """Number of candidates that the tuner has tried in this run."""
     trials_per_s: float = field(default=0.0, compare=False)
     """Trials per second since the first one of this run began, builds included."""
+    is_notice: bool = False
+    """Whether ``doing`` is said only once, such as the reason why nothing can be tried: it must
+    not be passed over."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -93,7 +97,10 @@ class Result:
 
     by_shape: tuple[AtShape, ...] = ()
     """The winner on every shape that the task lists, the main one first and those held out last;
-    empty for a task of one shape."""
+    empty for a task of one shape. Where a winner on the main shape loses more on the others,
+    ``best`` is None, and this is about that candidate."""
+    uses: tuple[Use, ...] = ()
+    """What came of the winner in the ways in which programs use modules, where they were tried."""
 
     @property
     def mean_speedup(self) -> float | None:
@@ -116,6 +123,8 @@ class Result:
             if found.timing is not None:
                 parts.append(f"{found.speedup} × {found.timing.strongest}")
             said = f"{', '.join(parts)}, on {found.environment.device}"
+            if faults := [use.name for use in self.uses if use.is_fault]:
+                said += f"; NOT FOR USE with {', '.join(faults)}"
         return f"<Result {self.task.name}: {said}>"
 
     @property
@@ -139,8 +148,10 @@ class Result:
     @property
     def conclusion(self) -> Conclusion:
         """What the verdicts come to."""
-        if self.best and self.evaluation and self.by_shape:
+        if self.by_shape:
             n_listed = sum(not at.is_holdout for at in self.by_shape)
+            if self.best is None or self.evaluation is None:
+                return Conclusion(SearchOutcome.LIBRARY, None, self.mean_speedup, n_listed)
             pair = self.best, self.evaluation
             return Conclusion(SearchOutcome.WON, pair, self.mean_speedup, n_listed)
         return conclusion(self.evaluated)

@@ -22,7 +22,7 @@ from kernelwright.archive import ranking
 from kernelwright.archive.conclusion import conclusion_over_shapes
 from kernelwright.archive.ranking import Pair
 from kernelwright.compiler.candidate.joined import CannotJoin, Special, joined
-from kernelwright.core.candidate import Brief, Proposal
+from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import EMULATED, Device
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Evaluation
@@ -36,6 +36,7 @@ from kernelwright.loaders.shapes import Shape, listed_shapes
 from kernelwright.proposers.emitted import EMITTING
 from kernelwright.proposers.rules.served import why_unserved
 from kernelwright.search import loop
+from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     AtShape,
     History,
@@ -144,7 +145,7 @@ class _ShapeSearch:
                 self.judge(shape, finalists)
             found = conclusion_over_shapes([self.judged[shape.name] for shape in listed])
             if found.best is None:
-                return self.main
+                return self.lost(general, listed) if found.mean else self.main
             for shape in self.shapes[len(listed) :]:
                 self.judge(shape, [found.best[0]])
         except KeyboardInterrupt:
@@ -275,16 +276,33 @@ class _ShapeSearch:
 
     def result(self, best: Proposal, evaluation: Evaluation) -> Result:
         """The main shape's result with the winner of all shapes, and its verdict on each."""
-        found = []
-        for shape in self.shapes:
-            verdicts = {p.candidate.digest: e for p, e in self.judged[shape.name]}
-            found.append(AtShape(shape.name, verdicts[best.candidate.digest], shape.is_holdout))
-        name = self.main.task.name
         return replace(
             self.main,
             best=best,
             evaluation=evaluation,
             evaluated=[*self.main.evaluated, *self.judged_later],
-            source_path=write_source(best.candidate, Path(self.settings.out), name),
-            by_shape=tuple(found),
+            source_path=self.written(best.candidate),
+            by_shape=self.by_shape(best, self.shapes),
         )
+
+    def lost(self, general: Proposal, listed: Sequence[Shape]) -> Result:
+        """The result where the library is faster over all shapes, with the verdicts that say so."""
+        return replace(
+            self.main,
+            best=None,
+            evaluation=None,
+            source_path=self.written(library_candidate(self.main.task, self.main.strongest)),
+            by_shape=self.by_shape(general, listed),
+        )
+
+    def by_shape(self, proposal: Proposal, shapes: Sequence[Shape]) -> tuple[AtShape, ...]:
+        """The verdicts on one candidate."""
+        found = []
+        for shape in shapes:
+            verdicts = {p.candidate.digest: e for p, e in self.judged[shape.name]}
+            verdict = verdicts[proposal.candidate.digest]
+            found.append(AtShape(shape.name, verdict, shape.is_holdout))
+        return tuple(found)
+
+    def written(self, candidate: Candidate) -> Path:
+        return write_source(candidate, Path(self.settings.out), self.main.task.name)

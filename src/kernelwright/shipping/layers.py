@@ -30,7 +30,7 @@ _GRADIENTS = ("register_autograd", "(torch.autograd.Function)")
 """Texts of a file that gives gradients."""
 _SEED = 0
 """Seed of the reference's weights, of which only the names matter."""
-_KEPT_OUT = frozenset({"__init__", "why_not", OWN_FORWARD})
+_KEPT_OUT = frozenset({"__init__", "why_not", "_difference", OWN_FORWARD})
 """Methods of ``ModelNew`` that a layer does not need, or has in another form."""
 _OWN = f'''\
 def {OWN_FORWARD}(module, *given, **named):

@@ -41,10 +41,14 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
     os.nice(NICENESS)
     compile_without_gpu(int(architecture.removeprefix("sm_").rstrip("a")))
     meta = map_tensors(lambda tensor: tensor.to("meta"), question.arguments)
-    compile_driver()
     n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
     waiting: deque[tuple[str, str, str]] = deque()
     running: dict[int, tuple[int, str]] = {}
+    pid = os.fork()
+    if pid == 0:
+        compile_driver()
+        os._exit(0)
+    running[os.pidfd_open(pid)] = pid, ""
     while True:
         for ready in wait([channel, *running]):
             if ready is channel:

@@ -11,7 +11,7 @@ from kernelwright.core.trial import Outline, StepOutline
 from kernelwright.tuner.prior import Knobs, Machine, prior_ns, programs_of, step_ns
 
 DIALECTS = ("cpp", "triton", "cuda", "torch")
-VARIANTS = ("own products", "channels last", "as far", "apart")
+VARIANTS = ("own matmul", "channels last", "recomputation", "per reduction")
 """Words in the names of variants."""
 KINDS = ("nest", "product", "convolution", "recurrence", "attention")
 SIZES = ("bytes", "flops", "rows", "columns", "k", "batch", "passes")
@@ -45,9 +45,7 @@ def features(
     own = [step for step in outline.steps if step.name]
     library = [step for step in outline.steps if not step.name]
     found = [float(dialect == name) for name in DIALECTS]
-    found += [
-        float(word in variant) for word in ("own products", "channels last", "as far", "apart")
-    ]
+    found += [float(word in variant) for word in VARIANTS]
     found += [
         float(on.n_units),
         math.log(prior_ns(outline, schedule, on)),

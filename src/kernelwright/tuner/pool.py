@@ -20,7 +20,7 @@ LEAST_S = 1.0
 """Seconds in which the texts of a race are written in any case."""
 DEPTH = 4
 """Candidates that are written for each one that is tried, to choose from."""
-FILL_S = 1.0
+FILL_S = 0.5
 """Seconds after which no more are written if there are enough: the texts of a large network take
 seconds each."""
 

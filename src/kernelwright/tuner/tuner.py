@@ -99,7 +99,8 @@ class Tuner:
                 self._wait_for(ahead)
                 if self._is_exhausted():
                     return
-                batch = self._queue.take(self._size_until(until), FIRST, until)
+                least = FIRST if self._tried else 1  # the sooner anything is known, the better
+                batch = self._queue.take(self._size_until(until), least, until)
                 if not batch:
                     return
                 if self._builds_ahead and ahead.done():

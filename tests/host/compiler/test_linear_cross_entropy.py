@@ -71,15 +71,22 @@ def test_a_class_out_of_range_is_refused(tmp_path) -> None:
         built(x, target)
 
 
-def test_logits_that_are_read_elsewhere_stay_whole(tmp_path) -> None:
-    text = source("of a layer").replace(
-        "return F.cross_entropy(self.head(x), target)",
-        "y = self.head(x)\n        return y.amax(), F.cross_entropy(y, target)",
-    )
-    built, _, inputs = pair(tmp_path, text)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "(y := self.head(x)).amax(), F.cross_entropy(y, target)",
+        "F.cross_entropy(self.head(x).view(2 * len(x), -1), target.repeat(2) // 2)",
+        "F.cross_entropy(self.head(x), target, label_smoothing=0.1)",
+    ],
+)
+def test_logits_of_other_uses_stay_whole(tmp_path, loss) -> None:
+    text = source("of a layer").replace(LOSSES["of a layer"], loss)
+    built, module, inputs = pair(tmp_path, text)
     with Largest() as seen:
-        trained(built, inputs, 0)
+        found = trained(built, inputs, 0)
     assert seen.n_elements == N_ROWS * CLASSES
+    for ours, theirs in zip(found, trained(module, inputs, 0), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("is_mean", [True, False])

@@ -14,8 +14,9 @@ from kernelwright.core.errors import TaskError
 from kernelwright.loaders import load
 from kernelwright.models import waterfall
 from kernelwright.models.accelerate import Accelerated, Step
+from kernelwright.models.given import Given
 from kernelwright.models.profile import example_of, profile
-from kernelwright.models.swap import put_in, take_out
+from kernelwright.models.swap import Swapped, noted_misses, put_in, take_out
 from kernelwright.runtime.dispatch import forms_of
 
 __all__ = ["cache_folder"]
@@ -25,12 +26,13 @@ __all__ = ["cache_folder"]
 def kernels(tmp_path_factory) -> Accelerated:
     """A model, and files of kernels for its norms."""
     net = Net().eval()
-    (group,) = (g for g in profile(net, lambda m: m(X)) if g.kind == "LayerNorm")
-    example = example_of(net, group.paths[0], lambda m: m(X))
+    given = Given(net, X)
+    (group,) = (g for g in profile(given) if g.kind == "LayerNorm")
+    example = example_of(given, group.paths[0])
     task = load(net.layers[0].norm, inputs=example, name="norm")
     found = result_for(task, tmp_path_factory.mktemp("kernels"))
     key = ("cpu", forms_of(example), ())
-    files = {path: {key: found.source_path} for path in group.paths}
+    files = {path: Swapped(group.call, {key: found.source_path}) for path in group.paths}
     return Accelerated(net, [Step(group, "kept", result=found)], files)
 
 
@@ -39,8 +41,8 @@ def test_kernels_are_put_in_and_taken_out(kernels) -> None:
     net = kernels.model
     expected = net(X)["logits"]
     built = {
-        path: {key: kw.build(file) for key, file in by_key.items()}
-        for path, by_key in kernels.kernels.items()
+        path: Swapped(swapped.call, {k: kw.build(file) for k, file in swapped.kernels.items()})
+        for path, swapped in kernels.kernels.items()
     }
     put_in(net, built, "raise")
     torch.testing.assert_close(net(X)["logits"], expected)
@@ -54,6 +56,21 @@ def test_kernels_are_put_in_and_taken_out(kernels) -> None:
     torch.testing.assert_close(net(X)["logits"], changed)
     net.layers[0].norm.weight.div_(2)
     assert not any("forward" in vars(module) for module in net.modules())
+
+
+@torch.no_grad()
+def test_calls_that_no_kernel_serves_under_torch_compile_are_noted(kernels) -> None:
+    net = Net().eval()
+    built = {
+        path: Swapped(swapped.call, {k: kw.build(file) for k, file in swapped.kernels.items()})
+        for path, swapped in kernels.kernels.items()
+    }
+    put_in(net, built, "raise")
+    for x, n_missed in ((X, 0), (X.transpose(0, 1).contiguous().transpose(0, 1), 3)):
+        with noted_misses(net, built) as reasons:
+            torch.compile(net, backend="eager")(x)
+        assert len(reasons) == n_missed
+    assert vars(net.layers[0].norm)["on_miss"] == "raise"
 
 
 @torch.no_grad()

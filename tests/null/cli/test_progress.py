@@ -28,7 +28,9 @@ def test_a_pipe_gets_a_line_only_when_something_changed_and_few_of_them(capfd):
     with ShowProgress() as progress:
         for number in range(5):
             progress(Progress("relu", f"cpp: {number}", None, number, 60.0))
-    assert len(capfd.readouterr().err.splitlines()) == 1
+        progress(Progress("relu", "no trials: no g++", None, 5, 60.0, is_notice=True))
+    first, last = capfd.readouterr().err.splitlines()
+    assert first.endswith("cpp: 0") and last.endswith("no trials: no g++")
 
 
 def test_the_cost_of_models_is_shown(capfd):

@@ -37,7 +37,7 @@ def outlines():
 
 
 def test_a_product_has_its_sizes_and_its_arithmetic(outlines):
-    product, softmax = outlines["fused, own products"].steps
+    product, softmax = outlines["fused, own matmul"].steps
     assert (product.kind, softmax.kind) == ("product", "nest")
     assert product.sizes["flops"] == 2 * 32 * 128 * 64
     sizes = [product.sizes[name] for name in ("rows", "columns", "k")]
@@ -46,7 +46,7 @@ def test_a_product_has_its_sizes_and_its_arithmetic(outlines):
 
 
 def test_a_nest_has_its_operators_and_its_passes(outlines):
-    softmax = outlines["fused, own products"].steps[-1]
+    softmax = outlines["fused, own matmul"].steps[-1]
     assert softmax.form["row"] == softmax.form["exp"] == softmax.form["max"] == 1
     sizes = [softmax.sizes[name] for name in ("rows", "columns", "passes")]
     assert sizes == [32, 128, 2]

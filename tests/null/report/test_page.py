@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from importlib import resources
 
@@ -18,6 +18,7 @@ from kernelwright.core.outcome import Status, Warned, WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
 from kernelwright.core.trial import Trial, TrialOutcome
+from kernelwright.core.use import Use
 from kernelwright.report.page import SCRIPT, write
 
 HOSTILE = "</script></pre></style><img src=x onerror=alert(1)>{{ 7 * 7 }}<!-- &lt; $x^2$ \x1b[31m"
@@ -285,6 +286,20 @@ def test_the_winners_file_and_the_library_setting_that_is_handed_back_are_named(
     fill(archive, other, [slow(proposal("slow"))])
     alone = " ".join(Reader(page(archive, tmp_path, task=other.digest)).text.split())
     assert "The result is the library setting compile, as it is" in alone
+
+
+def test_the_winner_in_use_is_told_in_a_line(archive, tmp_path):
+    said = proposal()
+    fill(archive, TASK, [fast(said)])
+    run = archive.start_run(TASK, Settings())
+    path = f"out/{said.candidate.digest.removeprefix('b2:')[:10]}.py"
+    archive.finish_run(run, {"device": "cpu", "environment": {}, "source": path})
+    assert "in use" not in Reader(page(archive, tmp_path)).text
+    uses = [Use("a call", "served"), Use("backward", "missed", "gradients"), Use("vmap", "wrong")]
+    archive.add_to_end(TASK.digest, uses=[*map(asdict, [*uses, Use("make_fx", "untried")])])
+    text = Reader(page(archive, tmp_path)).text
+    assert "in use: served in 1 of 3 ways; WRONG: vmap; by the module's own forward: back" in text
+    assert "no time for: make_fx" in text
 
 
 def test_the_search_shows_its_trials_its_knobs_and_the_roofline(archive, tmp_path):

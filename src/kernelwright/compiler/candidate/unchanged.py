@@ -31,6 +31,8 @@ class Kept:
         return Kept, ()
 
 
+TRACES_MODULES = torch.torch_version.TorchVersion(torch.__version__) >= (2, 13)
+"""Whether torch.compile can hand a module to a function whose result is a constant of its trace."""
 COMPILING = {"_compiled_call_impl", "_is_torch_compile"}
 NOTES = {"_kept", "on_miss", "_is_hf_initialized"}  # the last by transformers, of every part
 PLUMBING = {*vars(nn.Module()), *COMPILING, *NOTES}  # these say nothing of a forward
@@ -198,7 +200,7 @@ class Described:
         Only where one differs the module is described anew.
         """
         if torch.compiler.is_dynamo_compiling():
-            return self.why_changed_at_trace(module) or module._difference()
+            return self.why_changed_at_trace(module) or self.difference_at_trace(module)
         kept = kept_by(module)
         if kept.seen is not None:
             reason, absent, tables, copies, parts, kinds = kept.seen
@@ -238,10 +240,19 @@ class Described:
         found = description_of(module, home, "training" in self.parts[""][1])
         return difference_between(self.parts, found)
 
+    difference._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does
+
+    def difference_at_trace(self, module):
+        """The difference as a constant of a trace: by the module's method, or if its class has none
+        by the function of a module, which torch refuses before 2.13."""
+        if hasattr(module, "_difference"):
+            return module._difference()
+        if TRACES_MODULES:
+            return self.difference(module)
+        return "torch.compile of torch before 2.13 cannot look at a module of this class"
+
     def why_changed_at_trace(self, module):
-        """What torch.compile looks at again later: parts, and numbers of theirs. All else has to be
-        looked at once as it traces, by a method without arguments that is a constant of the trace:
-        torch before 2.13 hands no module to such a function."""
+        """What torch.compile looks at again later: parts, and numbers of theirs."""
         for path, (_, own) in self.parts.items():
             part = module
             for step in path.split(".") if path else ():

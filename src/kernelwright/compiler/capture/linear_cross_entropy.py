@@ -188,22 +188,20 @@ def _found(loss: fx.Node) -> Found | None:
         picked = picked.args[0]
     if not (_is(picked, aten.gather.default) and picked.args[1] == 1):
         return None
-    target = _counted(mask)
+    counted = _counted(mask)
     index = _through(picked.args[2], aten.unsqueeze.default)
-    is_safe = _is(index, aten.where.ScalarOther) and index.args[1:] == (target, 0)
-    if target is None or not is_safe or _counted(index.args[0]) is not target:
+    is_safe = _is(index, aten.where.ScalarOther) and _counted(index.args[0]) == counted
+    if counted is None or not is_safe or index.args[1:] != (counted[0], 0):
         return None
-    if is_mean and not (_is(count, aten.sum.default) and _counted(count.args[0]) is target):
+    if is_mean and not (_is(count, aten.sum.default) and _counted(count.args[0]) == counted):
         return None
     operands = _linear_before(picked.args[0])
-    if operands is None:
-        return None
-    return Found(loss, *operands, target, mask.args[1], is_mean)
+    return Found(loss, *operands, *counted, is_mean) if operands else None
 
 
-def _counted(mask: Any) -> fx.Node | None:
-    """The classes of which ``mask`` says where they are not the ignored one."""
-    return mask.args[0] if _is(mask, aten.ne.Scalar) else None
+def _counted(mask: Any) -> tuple[fx.Node, int] | None:
+    """The classes of which ``mask`` says where they are not an ignored one, and that one."""
+    return mask.args[:2] if _is(mask, aten.ne.Scalar) else None
 
 
 _PASSED = (aten.view.default, aten._unsafe_view.default, aten.clone.default)
@@ -213,14 +211,16 @@ def _linear_before(logarithms: Any) -> tuple[fx.Node, fx.Node, fx.Node | None] |
     """Operands of the linear layer whose logits alone ``logarithms`` normalises."""
     if not _is(logarithms, aten.log_softmax.int) or logarithms.args[1] not in (1, -1):
         return None
-    node = logarithms.args[0]
-    if len(node.meta["val"].shape) != 2:
+    if len(logarithms.meta["val"].shape) != 2 or _n_readers(logarithms) != 1:
         return None
+    node = logarithms.args[0]
     while (_is(node, *_PASSED) or _is_widened(node)) and _n_readers(node) == 1:
         node = node.args[0]
     if not _is(node, aten.linear.default) or _n_readers(node) != 1:
         return None
     x, weight, *bias = node.args
+    if len(weight.meta["val"]) != logarithms.meta["val"].shape[1]:
+        return None  # a view has cut rows of logits in pieces
     return x, weight, bias[0] if bias else None
 
 

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from tests.null.archive.nouns import proposal, verdict
 
 from kernelwright.archive import ranking
+from kernelwright.archive.conclusion import conclusion_over_shapes
 from kernelwright.core.evaluation import Timing
 from kernelwright.core.outcome import Status
+from kernelwright.core.standing import SearchOutcome
 
 
 def pair(number: int, status=Status.PASSED, candidate_ns=100, spread_ns=0):
@@ -108,3 +110,13 @@ def test_the_best_over_shapes_has_the_highest_mean_and_was_timed_on_all_of_them(
     assert ranking.best_over_shapes([main[2:], [pair(3, candidate_ns=usual)]]) == []
     assert ranking.best_over_shapes([main, []]) == ranking.best_over_shapes([]) == []
     assert ranking.mean_speedup([pair(1, Status.WRONG_VALUES)[1]]) is None
+
+
+def test_the_library_stays_best_where_the_winner_on_the_main_shape_loses_more_on_others():
+    main, lost, won = [pair(1, candidate_ns=80)], [pair(1, candidate_ns=200)], [pair(1)]
+    found = conclusion_over_shapes([main, lost])
+    assert found.outcome is SearchOutcome.LIBRARY and found.best is None
+    assert "nothing beats the strongest library setting of each shape" in found.sentence("eager")
+    found = conclusion_over_shapes([main, won])
+    assert found.best == main[0] and found.sentence("eager").startswith("1.12 times as fast as the")
+    assert conclusion_over_shapes([main, []]).best == conclusion_over_shapes([main]).best == main[0]

@@ -1,0 +1,279 @@
+"""Whole models with random weights, end to end: the library's forms beside the same with kernels.
+
+    python -m benchmarks.whole_models [NAME ...] [--budget 60] [--tiny] [--json FILE]
+
+Each model is accelerated as ``kw.accelerate`` does, with the budget in seconds for its searches.
+The table gives the median times of the whole model in the library's forms (``eager_graph`` is a
+CUDA graph of the eager model, ``compile_graph`` is torch.compile's mode reduce-overhead), of the
+fastest form with kernels, and the ratio of the fastest library form to that one with its interval,
+from interleaved rounds. ``gate`` is the outputs' largest error against float64 as a share of their
+largest number, with kernels and without. Where no kernel was kept there is no such form.
+
+On a GPU the models are of the sizes that people run, in bfloat16. ``--tiny`` makes them small and
+float32, for a CPU. Needs transformers, and diffusers for unet and dit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+import kernelwright as kw
+from kernelwright.models import waterfall
+from kernelwright.models.accelerate import Accelerated, Step
+
+Made = tuple[nn.Module, Any]
+VOCABULARY = 32000
+PROMPT = 512
+"""Tokens in the cache before a step of decoding."""
+
+
+def llama(tiny: bool) -> nn.Module:
+    import transformers
+
+    size = (128, 256, 2, 4, 2) if tiny else (2048, 5632, 8, 16, 8)
+    return transformers.LlamaForCausalLM(_decoder(transformers.LlamaConfig, size))
+
+
+def qwen3(tiny: bool) -> nn.Module:
+    import transformers
+
+    size = (128, 256, 2, 4, 2) if tiny else (2048, 6144, 8, 16, 8)
+    named = {"head_dim": 32 if tiny else 128}
+    return transformers.Qwen3ForCausalLM(_decoder(transformers.Qwen3Config, size, **named))
+
+
+def mixtral(tiny: bool) -> nn.Module:
+    import transformers
+
+    size = (128, 256, 2, 4, 2) if tiny else (1024, 3584, 4, 16, 8)
+    named = {"num_local_experts": 4 if tiny else 8, "num_experts_per_tok": 2}
+    return transformers.MixtralForCausalLM(_decoder(transformers.MixtralConfig, size, **named))
+
+
+def mamba(tiny: bool) -> nn.Module:
+    import transformers
+
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2} if tiny else {"num_hidden_layers": 4}
+    config = transformers.MambaConfig(vocab_size=VOCABULARY, use_cache=False, **sizes)
+    return transformers.MambaForCausalLM(config)
+
+
+def _decoder(config: Any, size: tuple[int, ...], **named: Any) -> Any:
+    names = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+    sizes = dict(zip((*names, "num_key_value_heads"), size, strict=True))
+    return config(vocab_size=VOCABULARY, **sizes, **named)
+
+
+def prefill(make: Callable[[bool], nn.Module], rows: int, tokens: int) -> Callable[..., Made]:
+    """The model on whole prompts, with an empty cache, as ``generate`` begins."""
+
+    def made(tiny: bool) -> Made:
+        model = make(tiny)
+        shape = (2, 32) if tiny else (rows, tokens)
+        return model, {"input_ids": torch.randint(0, VOCABULARY, shape)}
+
+    return made
+
+
+def decode(make: Callable[[bool], nn.Module], rows: int) -> Callable[..., Made]:
+    """The model on one token a row, with a static cache of a prompt."""
+
+    def made(tiny: bool) -> Made:
+        import transformers
+
+        model, tokens = make(tiny).eval(), 16 if tiny else PROMPT
+        cache = transformers.StaticCache(config=model.config, max_cache_len=2 * tokens)
+        ids = torch.randint(0, VOCABULARY, (rows, tokens))
+        with torch.no_grad():
+            model(ids, past_key_values=cache)
+        return model, {"input_ids": ids[:, :1], "past_key_values": cache}
+
+    return made
+
+
+def bert(tiny: bool) -> Made:
+    import transformers
+
+    sizes = _small() if tiny else {}
+    model = transformers.BertModel(transformers.BertConfig(**sizes))
+    return model, {"input_ids": torch.randint(0, 30000, (2, 32) if tiny else (32, 128))}
+
+
+def vit(tiny: bool) -> Made:
+    import transformers
+
+    sizes = {**_small(), "image_size": 64} if tiny else {}
+    model = transformers.ViTModel(transformers.ViTConfig(**sizes))
+    shape = (2, 3, 64, 64) if tiny else (64, 3, 224, 224)
+    return model, {"pixel_values": torch.randn(shape)}
+
+
+def _small() -> dict[str, int]:
+    return {
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
+
+
+def whisper(tiny: bool) -> Made:
+    import transformers
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+    sizes = {
+        "d_model": 128 if tiny else 768,
+        "encoder_layers": 2 if tiny else 12,
+        "encoder_attention_heads": 4 if tiny else 12,
+        "encoder_ffn_dim": 256 if tiny else 3072,
+        "max_source_positions": 100 if tiny else 1500,
+    }
+    model = WhisperEncoder(transformers.WhisperConfig(**sizes))
+    shape = (2, 80, 200) if tiny else (8, 80, 3000)
+    return model, {"input_features": torch.randn(shape)}
+
+
+def resnet(tiny: bool) -> Made:
+    import transformers
+
+    sizes = {"embedding_size": 16, "hidden_sizes": [32, 64], "depths": [2, 2]} if tiny else {}
+    model = transformers.ResNetModel(transformers.ResNetConfig(**sizes))
+    shape = (2, 3, 64, 64) if tiny else (64, 3, 224, 224)
+    return model, {"pixel_values": torch.randn(shape)}
+
+
+def unet(tiny: bool) -> Made:
+    import diffusers
+
+    channels = (32, 64) if tiny else (128, 256, 512)
+    down = ("DownBlock2D",) * (len(channels) - 1) + ("AttnDownBlock2D",)
+    up = ("AttnUpBlock2D",) + ("UpBlock2D",) * (len(channels) - 1)
+    model = diffusers.UNet2DModel(
+        block_out_channels=channels, layers_per_block=1, down_block_types=down, up_block_types=up
+    )
+    return model, {"sample": torch.randn((2, 3, 16, 16) if tiny else (8, 3, 64, 64)), "timestep": 9}
+
+
+def dit(tiny: bool) -> Made:
+    import diffusers
+
+    heads, layers, side = (4, 2, 16) if tiny else (16, 8, 32)
+    model = diffusers.DiTTransformer2DModel(
+        num_attention_heads=heads, attention_head_dim=72, num_layers=layers, sample_size=side
+    )
+    rows = 2 if tiny else 8
+    return model, {
+        "hidden_states": torch.randn(rows, 4, side, side),
+        "timestep": torch.arange(rows),
+        "class_labels": torch.arange(rows),
+    }
+
+
+MODELS: dict[str, Callable[[bool], Made]] = {
+    "llama_prefill": prefill(llama, 1, 2048),
+    "llama_decode": decode(llama, 8),
+    "qwen3_prefill": prefill(qwen3, 1, 2048),
+    "qwen3_decode": decode(qwen3, 1),
+    "mixtral": prefill(mixtral, 4, 256),
+    "mamba": prefill(mamba, 1, 256),
+    "bert": bert,
+    "vit": vit,
+    "whisper": whisper,
+    "resnet50": resnet,
+    "unet": unet,
+    "dit": dit,
+}
+
+
+def made(name: str, tiny: bool, device: str) -> Made:
+    """The model by its name and its inputs, on the device, in evaluation."""
+    torch.manual_seed(0)
+    before = torch.get_default_dtype()
+    if device == "cuda" and not tiny:
+        torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device(device):
+            model, inputs = MODELS[name](tiny)
+    finally:
+        torch.set_default_dtype(before)
+    return model.eval(), inputs
+
+
+def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Accelerate one model, print its waterfall, and return its facts."""
+    began = time.monotonic()
+
+    def told(step: Step) -> None:
+        if step.outcome != "skipped":
+            group = step.group
+            what = f"{len(group.paths)} × {group.kind} {group.share:.0%}"
+            print(
+                f"  {time.monotonic() - began:5.0f} s {what}: {step.outcome} {step.why}", flush=True
+            )
+
+    model, inputs = made(name, options.tiny, options.device)
+    try:
+        found = kw.accelerate(
+            model, inputs, on_step=told, budget_s=options.budget, device=options.device
+        )
+    except Exception as error:  # the other models go on
+        traceback.print_exc()
+        return {"name": name, "error": f"{type(error).__name__}: {error}"[:200]}
+    print(f"{name}: {waterfall.headline(found)}, in {time.monotonic() - began:.0f} s")
+    for failed, why in found.failed_forms.items():
+        print(f"  no {failed}: {why}")
+    for step in found.steps:
+        if step.result is not None or step.outcome in ("failed", "kept"):
+            print(f"  {_told(step)}")
+    return {"name": name, **waterfall.facts_of(found), "row": _row(name, found)}
+
+
+def _told(step: Step) -> str:
+    alone = step.result.evaluation.speedup if step.result and step.result.evaluation else None
+    return (
+        f"{len(step.group.paths)} × {step.group.kind} ({step.group.share:.0%}): {step.outcome} "
+        f"{step.why[:120]}; alone {alone or '-'}, in the model {step.brought or '-'}"
+    )
+
+
+def _row(name: str, found: Accelerated) -> str:
+    def ms(form: str) -> str:
+        times = found.times_ns.get(form)
+        return f"{statistics.median(times) / 1e6:.3f}" if times else "-"
+
+    off = found.deviation
+    cells = [name, *map(ms, ("eager", "eager_graph", "compile", "compile_graph")), ms(found.form)]
+    cells += [found.form or "-", str(found.speedup or "-")]
+    cells.append(f"{off.kernels:.1e} / {off.library:.1e}" if off else "-")
+    return " | ".join(cells)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of search a model")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    facts = [run(name, options) for name in options.names or MODELS]
+    print("\nmodel | eager | eager_graph | compile | compile_graph | kernels | form | ratio | gate")
+    for each in facts:
+        print(each.get("row") or f"{each['name']} | {each['error']}")
+    print("(times in ms)")
+    if options.json:
+        options.json.write_text(json.dumps(facts, indent=1))
+
+
+if __name__ == "__main__":
+    main()

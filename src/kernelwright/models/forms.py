@@ -1,0 +1,129 @@
+"""Forms: the ways in which a model can be run, as the library has them and with kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from kernelwright.models.given import Given
+
+EAGER, GRAPH, COMPILE, COMPILE_GRAPH = "eager", "eager_graph", "compile", "compile_graph"
+LIBRARY = (EAGER, GRAPH, COMPILE, COMPILE_GRAPH)
+KERNELS = "kernels"
+WITH_KERNELS = {
+    EAGER: KERNELS,
+    GRAPH: f"{KERNELS}_graph",
+    COMPILE: f"{KERNELS}_compile",
+    COMPILE_GRAPH: f"{KERNELS}_compile_graph",
+}
+"""The library's forms, and the same with kernels in the modules. A graph is a CUDA graph: of the
+eager model, or by torch.compile's mode reduce-overhead."""
+N_WARM = 3
+"""Calls on a side stream before a capture: libraries allocate their workspaces in the first."""
+RECOMPILES = 64
+
+Form = Callable[..., Any]
+
+
+class Graphed:
+    """A model captured in a CUDA graph for one set of inputs, and replayed for others like them.
+
+    The outputs are overwritten by the next call, as with ``torch.compile``'s CUDA graphs. A call
+    with other shapes, or with gradients wanted, runs the model itself.
+    """
+
+    def __init__(self, model: nn.Module, *args: Any, **named: Any) -> None:
+        self.model = model
+        given = pytree.tree_map_only(torch.Tensor, torch.clone, (args, named))
+        self._inputs, self._kind = pytree.tree_flatten(given)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.no_grad():
+            with torch.cuda.stream(side):
+                for _ in range(N_WARM):
+                    model(*given[0], **given[1])
+            torch.cuda.current_stream().wait_stream(side)
+            self._graph = torch.cuda.CUDAGraph()
+            with as_eager(), torch.cuda.graph(self._graph):
+                self._outputs = model(*given[0], **given[1])
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        inputs, kind = pytree.tree_flatten((args, named))
+        if (
+            torch.is_grad_enabled()
+            or kind != self._kind
+            or not all(map(_fits, inputs, self._inputs))
+        ):
+            return self.model(*args, **named)
+        for held, one in zip(self._inputs, inputs, strict=True):
+            if isinstance(one, torch.Tensor):
+                held.copy_(one)
+        self._graph.replay()
+        return self._outputs
+
+
+@contextlib.contextmanager
+def as_eager() -> Iterator[None]:
+    """Context in which models of transformers run as eager ones do while they are captured.
+
+    Told of a capture they would build masks that eager calls go without. A choice that depends on
+    values still ends the capture with an error.
+    """
+    known = sys.modules.get("transformers.utils.import_utils")
+    if known is None or not hasattr(known, "is_cuda_stream_capturing"):
+        yield
+        return
+    with mock.patch.object(known, "is_cuda_stream_capturing", lambda: False):
+        yield
+
+
+def _fits(one: Any, held: Any) -> bool:
+    if not isinstance(one, torch.Tensor):
+        return bool(one == held)
+    return (one.shape, one.dtype, one.device) == (held.shape, held.dtype, held.device)
+
+
+def usable(given: Given) -> list[str]:
+    """The library's forms that can be made for these inputs."""
+    if given.device.type != "cuda":
+        return [EAGER, COMPILE]
+    return [form for form in LIBRARY if form != GRAPH or given.is_replayable]
+
+
+def library_form(name: str) -> str:
+    """The library's form of a name that may be one with kernels."""
+    return next((form for form, with_kernels in WITH_KERNELS.items() if with_kernels == name), name)
+
+
+def made(form: str, given: Given) -> Form:
+    """The given model in one of the library's forms, called once, so that it is compiled.
+
+    Raises:
+        Exception: whatever torch.compile or a capture raises for this model.
+    """
+    if form == EAGER:
+        return given.model
+    if form == GRAPH:
+        given.restore()
+        graphed = Graphed(given.model, *given.args, **given.named)
+        given.restore()  # warming up has filled a cache
+        return graphed
+    mode = "reduce-overhead" if form == COMPILE_GRAPH else None
+    compiled: Form = torch.compile(given.model, mode=mode)
+    with torch._dynamo.config.patch(recompile_limit=RECOMPILES):  # forms share their code
+        for _ in range(N_WARM if mode else 1):  # a CUDA graph is recorded in the second call
+            given.run(compiled)
+    return compiled
+
+
+def fastest(names: Sequence[str], times_ns: Mapping[str, Sequence[int]]) -> str:
+    """The name with the smallest median; empty if there is none."""
+    return min(names, key=lambda name: statistics.median(times_ns[name]), default="")

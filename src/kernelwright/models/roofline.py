@@ -1,0 +1,105 @@
+"""The least time that each module of a model can take: its memory traffic and its arithmetic.
+
+Every input and weight is read once and every output is written once, at the rate of a large copy;
+products and convolutions run at the rate of a large product. What a module takes beyond that is
+the room for a kernel.
+
+Source:
+    Williams, Waterman, Patterson 2009, Roofline: an insightful visual performance model, CACM 52.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from kernelwright.core.device import Device
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.devices.roofline import MARGIN, copied_bytes_per_s, peak_flops_per_s
+from kernelwright.models.given import Given, tensors_of
+
+ATTENTIONS = (
+    "flash_attention",
+    "efficient_attention",
+    "cudnn_attention",
+    "flash_attention_for_cpu",
+)
+
+
+def least_s(given: Given) -> Mapping[str, float]:
+    """By path: the least seconds that the calls of a module take in one forward."""
+    backend = backend_of(Device.parse(given.device.type))
+    bytes_per_s = copied_bytes_per_s(backend)
+    flops_per_s = peak_flops_per_s(backend, _usual_dtype(given.model)) / MARGIN
+    moved, flops = _work(given)
+    return {path: max(moved[path] / bytes_per_s, flops[path] / flops_per_s) for path in moved}
+
+
+def _work(given: Given) -> tuple[Counter[str], Counter[str]]:
+    """The bytes and the floating-point operations of every module's calls, by path."""
+    moved: Counter[str] = Counter()
+    with contextlib.ExitStack() as hooks:
+        for path, module in given.model.named_modules():
+            after = _adding(moved, path, _weight_bytes(module))
+            handle = module.register_forward_hook(after, with_kwargs=True)
+            hooks.callback(handle.remove)
+        given.run(given.model)
+    return moved, _flops(given)
+
+
+def _flops(given: Given) -> Counter[str]:
+    """Operations of products and convolutions, by path; none where torch cannot count them."""
+    root = f"{type(given.model).__name__}."
+    try:
+        with FlopCounterMode(display=False, custom_mapping=_attention_formulas()) as counter:
+            given.run(given.model)
+    except Exception:  # a formula refuses shapes that its operator takes
+        return Counter()
+    counts = counter.get_flop_counts().items()
+    return Counter({name.removeprefix(root): sum(each.values()) for name, each in counts})
+
+
+def _attention_formulas() -> dict[Any, Callable[..., int]]:
+    """Formulas for attention with fewer heads of keys than of queries, which torch's own refuse."""
+    aten = torch.ops.aten
+    found = (getattr(aten, f"_scaled_dot_product_{kind}", None) for kind in ATTENTIONS)
+    return {operator: _attention_flops for operator in found if operator is not None}
+
+
+def _attention_flops(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    """Operations of both products, from the operands' shapes."""
+    *rows, width = query
+    return int(2 * math.prod(rows) * key[-2] * (width + value[-1]))
+
+
+def _adding(moved: Counter[str], path: str, weights: int) -> Callable[..., None]:
+    def after(_: nn.Module, args: Any, named: Any, outputs: Any) -> None:
+        moved[path] += weights + _bytes((args, named, outputs))
+
+    return after
+
+
+def _weight_bytes(module: nn.Module) -> int:
+    """The bytes of all weights but of tables, of which a call reads a few rows."""
+    tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+    held = {id(w): w for w in (*module.parameters(), *module.buffers()) if id(w) not in tables}
+    return _bytes(list(held.values()))
+
+
+def _bytes(values: Any) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors_of(values))
+
+
+def _usual_dtype(model: nn.Module) -> torch.dtype:
+    sizes: Counter[torch.dtype] = Counter()
+    for weight in model.parameters():
+        if weight.is_floating_point():
+            sizes[weight.dtype] += weight.numel()
+    return max(sizes, key=sizes.__getitem__, default=torch.float32)
