@@ -102,7 +102,14 @@ INPUTS = _options(
 MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode", "max_autotune")
 PROPOSING = _options(
     field_options(
-        Settings, "proposers", "models", "contexts", "attached", "prices", "try_admitted"
+        Settings,
+        "proposers",
+        "models",
+        "contexts",
+        "attached",
+        "prices",
+        "try_admitted",
+        "tries_uses",
     ),
     click.option(
         "--budget",

@@ -155,7 +155,13 @@ class Settings:
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""
-    tries_uses: bool = True
+    tries_uses: bool = with_option(
+        True,
+        Option(
+            "At the end use the winner as programs use modules, and tell which ways it serves.",
+            default="yes",
+        ),
+    )
     """False: a winner is not used as programs use modules, to see which of the ways it serves."""
     precision: str = with_option(
         "",

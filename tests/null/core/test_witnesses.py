@@ -36,6 +36,8 @@ WITNESSES = {
     "what_is_refused_in_full_precision_passes_where_it_was_asked_for",
     "backward": "host/search/test_training_steps.py:"
     "a_file_of_ones_own_is_judged_on_its_gradients",
+    "tries_uses": "host/compiler/test_gates.py:"
+    "a_fault_is_warned_of_and_stands_in_the_result",
     "max_autotune": "null/judge/test_max_autotune.py:it_is_measured_only_where_it_is_asked_for",
     "mode": "host/compiler/test_modes.py:the_judge_puts_candidates_and_baselines_into_the_mode",
 }  # fmt: skip
