@@ -19,6 +19,7 @@ from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.trial import Outline, Trial
 from kernelwright.proposers.rules.proposer import (
     OpenedTask,
+    as_far_as_it_goes,
     first_proposals,
     moved,
     neighbours_of,
@@ -75,7 +76,7 @@ class Space:
                 self._first_ones.add(proposal.candidate.digest)
             yield proposal
             if self._winners and len(begun) < MOST_WINNERS and is_tunable(proposal):
-                yield from self._as_won(proposal, self._winners, begun)
+                yield from as_far_as_it_goes(self._as_won(proposal, self._winners, begun))
 
     def _fastest_known(self) -> Iterator[Proposal]:
         """Yield today's texts of the fastest candidates of earlier searches."""

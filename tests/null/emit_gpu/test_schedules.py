@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.emitters import source
 from tests.nests import CASES, plain_product
+from tests.nests.notation import axes, full, program, row_major, tensor
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
@@ -24,7 +25,7 @@ from kernelwright.compiler.codegen.triton.product_schedule import (
 )
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.compiler.ir.ir import Program, Ref
+from kernelwright.compiler.ir.ir import Contraction, Program, Ref, Store
 
 GPU = Target("cuda:sm_90")
 EMITTERS = {"triton": TritonEmitter(), "cuda": CudaEmitter()}
@@ -68,6 +69,23 @@ def test_rows_that_leave_half_of_the_processors_idle_are_tried_in_parts(emitter,
     near = [first, *emitter.refine(program, first, GPU)]
     found = {knobs.get("parts", 1) for s in near for knobs in s.values() if isinstance(knobs, dict)}
     assert found == wanted
+
+
+def test_operands_of_a_batch_are_scaled_only_where_their_rows_stay_rows():
+    """A part of k adds a stride to a batch's operand that is not stored by rows."""
+    batch, (i,), (j,), (r,) = axes("b8"), axes("i256"), axes("j256"), axes("r2048")
+    a, b = tensor("a", (*batch, i, r)), tensor("b", (*batch, r, j))
+    y = Store(tensor("y", (*batch, i, j)), row_major((*batch, i, j)), "acc")
+    loads = full("a0", a, (*batch, i, r)), full("b0", b, (*batch, r, j))
+    step = Contraction("bmm", batch, (i,), (j,), (r,), *loads, (y,))
+    tile = {"block_m": 64, "block_n": 64, "block_k": 64, "warps": 4, "stages": 3, "group": 8}
+    scaled = {**tile, "precision": "fp16x2_3", "split": "before"}
+    assert any("parts" in near for near in product_neighbours(step, tile | {"precision": "ieee"}))
+    near = [scaled, *product_neighbours(step, scaled)]
+    assert not any("parts" in knobs for knobs in near)
+    whole = program(step, inputs=(a, b))
+    for knobs in near:
+        EMITTERS["triton"].emit(whole, {"bmm": knobs}, GPU)
 
 
 def test_layers_that_do_the_same_share_one_kernel():

@@ -491,7 +491,12 @@ def _refined(opened: OpenedTask) -> Iterator[Proposal]:
 
 def neighbours_of(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:
     """Yield variations of a proposal's schedule, the most promising first."""
-    return iter(partial(_next, _neighbours(opened, parent)), None)
+    return as_far_as_it_goes(_neighbours(opened, parent))
+
+
+def as_far_as_it_goes(line: Iterator[Proposal]) -> Iterator[Proposal]:
+    """Yield proposals; a bug in a rule ends them with a warning, not the search."""
+    return iter(partial(_next, line), None)
 
 
 def _neighbours(opened: OpenedTask, parent: Proposal) -> Iterator[Proposal]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.compiler.codegen.gpu.stages import split_k
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.product_cost import (
     Tile,
@@ -138,12 +139,13 @@ def _is_possible(step: Contraction, tile: Tile, way: Way, *, descriptors: bool) 
     none of them wait: elsewhere they took 2 to 6 % more time, while with two parts they took 2 to 3
     % less (H200).
     """
-    if way.form.is_scaled and size_of(step.k) % parts_of_k(step, tile):
-        return False  # the last part of k would be masked
+    parts = parts_of_k(step, tile)
+    if way.form.is_scaled and not _has_rows_to_scale(step, {**_knobs(tile), "parts": parts}):
+        return False
     if way.descriptors:
         pays = way.form.is_scaled or programs_together(tile, way) > 1
         return descriptors and pays and _in_rows(step, tile)
-    return not way.form.is_scaled or _is_matrix(step, tile)
+    return True
 
 
 def _is_matrix(step: Contraction, tile: Tile) -> bool:
@@ -194,9 +196,23 @@ def product_neighbours(
     """Yield knobs with one of them changed, then k in other parts, then operands split
     elsewhere."""
     is_scaled = bool(knobs.get("split")) and _way(knobs).form.is_scaled
-    for moved in SPACE.moves(knobs):
-        if not is_scaled or size_of(step.k) % moved.get("parts", 1) == 0:
+    for moved in _moves(step, knobs, descriptors=descriptors):
+        if not is_scaled or _has_rows_to_scale(step, moved):
             yield moved
+
+
+def _has_rows_to_scale(step: Contraction, knobs: Knobs) -> bool:
+    """Whether both operands are matrices, k cut as the knobs say: of a batch of products, the parts
+    of k may be one stride too many."""
+    parts = int(knobs.get("parts", 1))
+    if size_of(step.k) % parts:
+        return False  # the last part of k would be masked
+    (cut, *_) = split_k(step, parts).steps if parts > 1 else (step,)
+    return isinstance(cut, Contraction) and _is_matrix(cut, _tile(knobs))
+
+
+def _moves(step: Contraction, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
+    yield from SPACE.moves(knobs)
     if "parts" in knobs:
         yield {name: value for name, value in knobs.items() if name != "parts"}
     elif len(step.k) == 1:
