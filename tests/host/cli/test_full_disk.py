@@ -19,6 +19,7 @@ def can_mount(folder: Path) -> bool:
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_error_and_costs_no_verdict(folder, kernelwright):
     out = Path(folder, "out")
     out.mkdir()

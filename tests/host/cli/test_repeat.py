@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pytest
 from tests.host.relu_task import RIGHT, TASK
 
 import kernelwright as kw
@@ -19,6 +20,7 @@ def faster(receipt):
     return replace(receipt, evaluation=replace(found, timing=timing))
 
 
+@pytest.mark.slow
 def test_a_false_claim_does_not_stand(folder, kernelwright):
     done = kernelwright("judge", "task.py", "right.py", "--receipt", "r.json", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["receipt"] == "r.json"

@@ -177,6 +177,7 @@ def test_a_file_that_makes_no_module_is_a_build_error(judge, source, words):
     assert words in evaluation.why
 
 
+@pytest.mark.slow
 def test_a_hang_is_a_timeout(judge, monkeypatch):
     limits = importlib.import_module("kernelwright.judge.submission")
     monkeypatch.setattr(limits, "FIRST_CALL_LIMIT_S", 2.0)

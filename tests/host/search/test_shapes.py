@@ -43,6 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_shape_of_a_range_is_judged_and_timed(folder: Path) -> None:
     result = kw.optimize(
         "chain.py:Chain", ["float32[8..1024,64]"], budget_s=9, dialects=("cpp",), threads=1
