@@ -341,6 +341,45 @@ def test_a_class_of_a_package_is_constructed_with_its_arguments(
     assert other(torch.randn(4, 16)).shape == (4, 16)
 
 
+NORMED_IMAGE = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.GroupNorm(2, 4) for _ in range(2))
+        self.convs = nn.ModuleList(nn.Conv2d(4, 4, 3, padding=1) for _ in range(2))
+        self.linear = nn.Linear(3, 4)
+
+    def forward(self, x, e):
+        h = self.convs[0](F.silu(self.norms[0](x)))
+        h = h + self.linear(F.silu(e))[:, :, None, None]
+        return x + self.convs[1](F.silu(self.norms[1](h)))
+
+
+def get_inputs():
+    image = torch.randn(2, 4, 5, 6).to(memory_format=torch.channels_last)
+    return [image, torch.randn(2, 3)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@torch.no_grad()
+def test_convolutions_get_their_images_as_they_were_laid_out(tmp_path) -> None:
+    """The layout of a convolution's result, which the next kernel reads, follows from it."""
+    task = task_of(tmp_path, NORMED_IMAGE)
+    inputs = open_reference(task).inputs(0)
+    for proposal in {p.schedule["variant"]: p for p in proposals(task)}.values():
+        candidate, module = built(task, proposal)
+        torch.testing.assert_close(candidate(*inputs), module(*inputs), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("last", ["", ".transpose(1, 2).contiguous().transpose(1, 2)"])
 @torch.no_grad()
 def test_results_have_the_memory_format_of_the_reference(tmp_path, last: str) -> None:

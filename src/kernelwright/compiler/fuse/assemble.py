@@ -79,12 +79,18 @@ class _Assembly:
             value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
         }
         required = sorted(self.required, key=lambda value: place.get(value, -1))
-        returned = {
+        # PyTorch reads its operands as they were laid out in the capture: its results' layout
+        # follows from theirs.
+        seen = [
+            *_nodes(captured.outputs),
+            *(n for call in self.called for n in call.all_input_nodes),
+        ]
+        given = {
             self.flow.values[node]: tuple(node.meta["val"].stride())
-            for node in _nodes(captured.outputs)
-            if isinstance(node.meta.get("val"), torch.Tensor)
+            for node in seen
+            if node in self.flow.values and isinstance(node.meta.get("val"), torch.Tensor)
         }
-        groups = fuse(required, self.names, self.after, self.fusion, returned)
+        groups = fuse(required, self.names, self.after, self.fusion, given)
         steps: list[tuple[set[str], Step]] = []
         at = {node: number for number, node in enumerate(captured.graph.nodes)}
         last: list[int] = []

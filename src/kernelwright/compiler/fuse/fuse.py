@@ -68,16 +68,16 @@ def fuse(
     names: Mapping[Node, str],
     after: Mapping[Node, frozenset[Node]],
     fusion: Fusion,
-    returned: Mapping[Node, tuple[int, ...]] = _NOTHING,
+    given: Mapping[Node, tuple[int, ...]] = _NOTHING,
 ) -> list[Group]:
-    """Return the kernels that compute ``required``; nodes in ``returned`` are laid out with these
-    strides if they are dense, as the module itself gives them.
+    """Return the kernels that compute ``required``; nodes in ``given`` are laid out with these
+    strides if they are dense, as the module itself gives them to its caller and to operators.
 
     ``after`` says, for the result of a call, which nodes the call needs (its kept arguments).
     """
     extra: set[Node] = set()
     while True:
-        plan = _Plan(required, names, after, fusion, extra, returned)
+        plan = _Plan(required, names, after, fusion, extra, given)
         costly = set(plan.run()) or set(plan.computed_twice())
         if not costly:
             return plan.finished()
@@ -92,13 +92,13 @@ class _Plan:
         after: Mapping[Node, frozenset[Node]],
         fusion: Fusion,
         extra: set[Node],
-        returned: Mapping[Node, tuple[int, ...]],
+        given: Mapping[Node, tuple[int, ...]],
     ) -> None:
         self.required = set(required)
         self.after = after
         self.fusion = fusion
         self.order = list(walk(required))
-        self.kept = _kept(self.order, self.required | extra, names, returned)
+        self.kept = _kept(self.order, self.required | extra, names, given)
         self.groups: list[Group] = []
         self.group_of: dict[Node, Group] = {}
         self.reads = {node: self._reads(node) for node in self.order if node in self.kept}
@@ -302,7 +302,7 @@ def _kept(
     order: Sequence[Node],
     required: set[Node],
     names: Mapping[Node, str],
-    returned: Mapping[Node, tuple[int, ...]],
+    given: Mapping[Node, tuple[int, ...]],
 ) -> dict[Node, Tensor]:
     tables = {node.table for node in order if isinstance(node, Gather)}
     for node in order:
@@ -318,8 +318,8 @@ def _kept(
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             tensor = contiguous(name, node.shape, node.dtype)
             strides = node.strides if isinstance(node, Laid) else _layout(node)
-            if node in returned:
-                asked = replace(tensor, strides=returned[node])
+            if node in given:
+                asked = replace(tensor, strides=given[node])
                 strides = asked.strides if _is_dense(asked) else None
             kept[node] = replace(tensor, strides=strides) if strides else tensor
     return kept
