@@ -16,6 +16,11 @@ def is_float8(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and _has_float8(value.dtype)
 
 
+def widened(value: Any) -> Any:
+    """Return float8 tensors as float32, and all other values as they are."""
+    return value.float() if is_float8(value) else value
+
+
 def stored_as(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The numbers in another type; float8 takes its largest number for larger ones, not NaN."""
     if _has_float8(dtype):
@@ -46,11 +51,7 @@ class Float8Widened(TorchFunctionMode):
             writes = name.endswith("_") and not name.endswith("__") and is_float8(args[0])
             if writes or not tree_any(is_float8, (args, kwargs)):
                 raise
-        return func(*tree_map(_widened, args), **tree_map(_widened, kwargs))
-
-
-def _widened(value: Any) -> Any:
-    return value.float() if is_float8(value) else value
+        return func(*tree_map(widened, args), **tree_map(widened, kwargs))
 
 
 def _has_float8(dtype: torch.dtype) -> bool:

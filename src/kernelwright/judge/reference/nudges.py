@@ -19,6 +19,7 @@ from kernelwright.judge.compare.expected import (
     Expected,
     Output,
 )
+from kernelwright.judge.compare.float8 import widened
 from kernelwright.judge.compare.measures import as_real, is_whole
 from kernelwright.judge.perturb.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
@@ -141,6 +142,7 @@ def are_narrow(arguments: list[Any]) -> bool:
 def _in_at_least(least: torch.dtype | None, t: torch.Tensor) -> torch.Tensor:
     if least is None or is_whole(t):
         return t
+    t = widened(t)  # torch promotes no float8
     return t.to(torch.promote_types(t.dtype, least))
 
 
