@@ -1,4 +1,4 @@
-"""What the verdicts of a search come to, as a code and in words: the only place that says it."""
+"""The outcome of a search, as a code and in words. No other module words it."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ WORDS = {
     SearchOutcome.NONE_PASSED: "no candidate passed",
     SearchOutcome.NOTHING_JUDGED: "nothing was judged",
 }
-"""What a table says of a search that nothing won."""
+"""The words of a table for a search without a winner."""
 
 
 def conclusion(history: Iterable[Pair]) -> Conclusion:
-    """What the last verdicts on the candidates come to."""
+    """Return the outcome that follows from the last verdict on each candidate."""
     pairs = list(history)
     if (winner := ranking.best(pairs)) is not None:
         return Conclusion(SearchOutcome.WON, winner)
@@ -84,7 +84,7 @@ def conclusion(history: Iterable[Pair]) -> Conclusion:
 
 
 def conclusion_over_shapes(histories: Sequence[Iterable[Pair]]) -> Conclusion:
-    """What the verdicts on all listed shapes come to, the main shape first. The library stays best
+    """Return the outcome over all listed shapes, the main shape first. The library stays best
     where what wins on the main shape loses more on the others."""
     pairs = [list(history) for history in histories]
     found, n_shapes = conclusion(pairs[0]), len(pairs)

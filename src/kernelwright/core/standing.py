@@ -1,4 +1,4 @@
-"""What measurements say: of one candidate beside the library, and of a whole search.
+"""Outcomes of measurements: of one candidate beside the library, and of a whole search.
 
 Tables, JSON, ``bench`` and the report take their words from these codes and decide nothing again.
 """
@@ -28,7 +28,7 @@ class Standing(Code):
 
 
 class SearchOutcome(Code):
-    """What the verdicts of a search come to; the last verdict on each candidate counts."""
+    """The outcome of a search; the last verdict on each candidate counts."""
 
     WON = "won", "A candidate is faster than the strongest library setting, and is the result."
     UNDECIDED = (

@@ -1,4 +1,4 @@
-"""What ``accelerate`` is given: a model, and the inputs of one forward, which can be repeated."""
+"""The input of ``accelerate``: a model, and the inputs of one forward, which can be repeated."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ class Chapter:
     gpu: str = ""
     """The GPU's name, where there is one."""
     trials: Sequence[Trial] = ()
-    """What the tuner measured in the environment of the newest verdict."""
+    """The tuner's measurements in the environment of the newest verdict."""
     ended: Mapping[str, Any] = field(default_factory=dict)
-    """What the last search on the device found out before it ended."""
+    """Facts that the last search on the device ended with."""
     shapes: Sequence[AtShape] = ()
     """The further shapes that the task lists, as far as they were searched."""
 
@@ -74,7 +74,7 @@ class Chapter:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        """What the verdicts come to."""
+        """The outcome of the verdicts."""
         listed = [shape.history for shape in self.shapes if not shape.is_holdout]
         return conclusion_over_shapes([self.history, *listed])
 
@@ -135,7 +135,7 @@ class Chapter:
 
     @property
     def uses(self) -> str:
-        """What came of the winner in use, in a line; empty if the last search did not try it."""
+        """The winner's results in use, in one line; empty if the last search did not try it."""
         told = self.ended.get("uses", ()) if self.source_path and self.best else ()
         return uses_text([Use(**each) for each in told])
 
@@ -232,7 +232,7 @@ def chapters(
 
 
 def _ended(runs: Sequence[Run], device: str, gpu: str) -> Mapping[str, Any]:
-    """What the last search that ended on a device found out."""
+    """Return the facts that the last search on a device ended with."""
     found: Mapping[str, Any] = {}
     for run in runs:
         ended = run.settings.get("ended", {})

@@ -89,7 +89,7 @@ def speedup_facts(evaluation: Evaluation) -> dict[str, dict[str, float]]:
 
 
 def uses_text(uses: Sequence[Use]) -> str:
-    """What came of a winner in use, in one line; empty where nothing was tried.
+    """Return a winner's results in use, in one line; empty if nothing was tried.
 
     Such as "in use: served in 12 of 14 ways; by the module's own forward: backward, vmap".
     """

@@ -226,7 +226,7 @@ def _by_shape(
         first.load_state_dict(state_dict)
     weights = first.state_dict()
     tables: dict[bool, dict[Key, nn.Module]] = {False: {}, True: {}}
-    """Those without gradients, and those with gradients."""
+    """Kernels by what tells calls apart, without gradients and with gradients."""
     gains: dict[tuple[bool, Key], float] = {}
     for result, reference, module in zip(results, references, modules, strict=True):
         searched_on = result.evaluation.environment.device if result.evaluation else result.device

@@ -161,7 +161,7 @@ class ByShape:
         return self._why_changed() or self._following(kernel)
 
     def _why_changed(self) -> str:
-        """What of the module is not as it was when this forward was made, in words."""
+        """Describe the change of the module since this forward was made; empty without one."""
         if torch.compiler.is_dynamo_compiling():
             return self._described.why_changed_at_trace(self.module) or self._difference()
         changed: str = self._described.why_changed(self.module)

@@ -89,7 +89,7 @@ def try_use(name: str, built: nn.Module, own: nn.Module, inputs: Inputs) -> Use:
 
 
 def _impossible(name: str, own: nn.Module, inputs: Inputs) -> Use | None:
-    """What the reference raises in that use, if it does."""
+    """The error that the reference raises in that use; None if it raises none."""
     try:
         _used(USES[name], own, inputs)
     except Exception as error:
@@ -300,7 +300,7 @@ USES: Mapping[str, Callable[[nn.Module, Inputs], Any]] = {
 """By name, the quick ones first. A copy of the module is used each time, so that copying is tried
 throughout."""
 TRACES = ("torch.compile", "make_fx", "torch.export", "AOTInductor")
-"""What they make of a module gives what a call of it gives."""
+"""Uses that make a callable of a module, whose results are compared with the module's own."""
 SLOW = ("AOTInductor",)
 ON_GPUS = ("CUDA graph", "another stream")
 

@@ -100,7 +100,7 @@ class Result:
     empty for a task of one shape. Where a winner on the main shape loses more on the others,
     ``best`` is None, and this is about that candidate."""
     uses: tuple[Use, ...] = ()
-    """What came of the winner in the ways in which programs use modules, where they were tried."""
+    """The results of using the winner as programs use modules; empty if this was not tried."""
 
     @property
     def mean_speedup(self) -> float | None:
@@ -147,7 +147,7 @@ class Result:
 
     @property
     def conclusion(self) -> Conclusion:
-        """What the verdicts come to."""
+        """The outcome of the verdicts."""
         if self.by_shape:
             n_listed = sum(not at.is_holdout for at in self.by_shape)
             if self.best is None or self.evaluation is None:

@@ -22,7 +22,7 @@ PATHS = {
     definitions.FIB: "folder of FlashInfer-Bench",
     definitions.SOL: "folder of SOL-ExecBench problems",
 }
-"""What ``path`` must be, by the name of the suite."""
+"""The kind of folder that ``path`` must be, by the name of the suite."""
 SUITES = ("builtin", *PATHS)
 LEVELS = (1, 2, 3)
 """KernelBench's levels by default; the fourth has models whose weights are downloaded."""
@@ -91,7 +91,7 @@ def suite_entries(
 
 
 def _words(entry: SuiteEntry) -> set[str]:
-    """What a user may call the entry: a level of KernelBench has an option of its own."""
+    """The names that a user may give to the entry. A level of KernelBench has its own option."""
     words = {str(entry.problem), entry.name}
     return words if entry.level.isdigit() else words | {entry.level}
 

@@ -26,7 +26,7 @@ seconds each."""
 
 
 class Candidates(Protocol):
-    """What a pool takes candidates from."""
+    """A source of candidates for a pool."""
 
     def stream(self, leaders: Sequence[Proposal]) -> Iterator[Proposal]:
         """Yield candidates on demand, none twice, with those near the leaders among them."""

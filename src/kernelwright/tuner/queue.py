@@ -9,8 +9,8 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.tuner.process import TunerProcess
 
 COMPILED_APART = ("triton",)
-"""Dialects that are compiled apart from the worker: their compilers hold Python's lock. Those of
-others work side by side in the worker's threads."""
+"""Dialects that are compiled apart from the worker, because their compilers hold Python's lock.
+Compilers of other dialects work side by side in the worker's threads."""
 POLL_S = 0.05
 PATIENCE_S = 0.5
 """Seconds to wait for a whole race if a smaller one is ready: compilers need time of their own for

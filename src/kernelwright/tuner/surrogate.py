@@ -1,4 +1,4 @@
-"""What the trials of a search say of candidates near them: a Gaussian process over knobs.
+"""A Gaussian process over knobs: it expects times near those that a search has measured.
 
 It models how far times are from what the order before any trial expected. Candidates that differ
 in few moves of knobs are alike; the fewer trials are near a candidate, the less is known of it.
@@ -30,7 +30,7 @@ NOISE = 0.02
 SPREAD = (0.05, 0.5)
 """Bounds of the deviation of the logarithms of times from what was expected."""
 UNKNOWN = 0.3
-"""That deviation as long as there are fewer than ``FEW`` trials."""
+"""Deviation that is taken as long as there are fewer than ``FEW`` trials."""
 FEW = 6
 MOST = 300
 """Number of trials that are used, the latest: the work grows with its cube."""

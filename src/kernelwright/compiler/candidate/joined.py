@@ -116,7 +116,7 @@ def _suffix(number: int) -> str:
 
 
 def _own_text(file: _File, whole: _File, suffix: str) -> tuple[list[str], list[str]]:
-    """What the file has besides the general one's text: at its top level, and as methods."""
+    """Return the text that is added to the general file: at its top level, and as methods."""
     private = _private_names(file, whole)
     renames = {name: name + suffix for name in private}
     sections = [_KEPT.format(suffix=suffix)]

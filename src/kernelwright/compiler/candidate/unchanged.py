@@ -252,7 +252,7 @@ class Described:
         return "torch.compile of torch before 2.13 cannot look at a module of this class"
 
     def why_changed_at_trace(self, module):
-        """What torch.compile looks at again later: parts, and numbers of theirs."""
+        """The parts of the module, and their numbers, that torch.compile's guard compares later."""
         for path, (_, own) in self.parts.items():
             part = module
             for step in path.split(".") if path else ():

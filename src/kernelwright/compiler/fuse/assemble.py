@@ -94,7 +94,7 @@ class _Assembly:
         steps: list[tuple[set[str], Step]] = []
         at = {node: number for number, node in enumerate(captured.graph.nodes)}
         last: list[int] = []
-        """Of what every step computes, the last place in the graph."""
+        """The place in the graph of the last node that each step computes."""
         taken: set[str] = set()
         for graph_node in self.called:
             call = self._call(graph_node)

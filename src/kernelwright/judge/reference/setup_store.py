@@ -1,4 +1,4 @@
-"""What a judge has worked out about one task, kept on disk for the next judge of that task.
+"""Results of a judge's work on one task, kept on disk for the next judge of that task.
 
 Expected results in float64 take most of the time before a first verdict. They are found again by
 content: the task, the environment without what follows from the task, and the judge's files. The
@@ -40,8 +40,8 @@ from kernelwright.judge.sandbox.layout import leaves
 MOST_BYTES = 2 << 30
 """The size of all that is kept; what was not used for longest goes first."""
 LEAST_S, BYTES_A_SECOND = 0.05, 100e6
-"""What took less time than this, or this little for its size, is worked out anew: reading it would
-take as long."""
+"""An expectation that took less time than this, or this little for its size, is worked out anew:
+reading it would take as long."""
 LASTS_S = 7 * 86_400.0
 """The time after which a task's secret is drawn anew."""
 SECRET = "secret"
@@ -49,7 +49,7 @@ SECRET = "secret"
 
 @dataclasses.dataclass(frozen=True)
 class StoredExpectation:
-    """What the reference gives for one draw."""
+    """The expected result of the reference for one draw."""
 
     expected: Expected | None
     """None where it has no answer."""
@@ -86,7 +86,7 @@ class SetupStore:
         return cls(root / hashlib.blake2b(key, digest_size=16).hexdigest())
 
     def read(self, draw: Draw, given: Any, device: str) -> StoredExpectation | None:
-        """What was kept for a draw with these inputs and weights, if anything was."""
+        """Return the expectation that was kept for a draw with these inputs and weights, if any."""
         if not self._is_open or (path := self._path(draw)) is None or not path.exists():
             return None
         try:

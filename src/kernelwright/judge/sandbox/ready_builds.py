@@ -17,7 +17,7 @@ from kernelwright.judge.sandbox.isolation import READY_BUILDS
 
 
 class ReadyBuilds(FileCacheManager):  # type: ignore[misc]  # Triton has no types
-    """What is in the scratch, or else in the given folder."""
+    """A cache that reads the scratch folder first, then the given one, and writes to the former."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         super().__init__(key, override, dump)

@@ -1,4 +1,4 @@
-"""What the steps of the programs do that the tuner tried: cost models learn from it."""
+"""Outlines of the programs that the tuner tried, from which cost models learn."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ _FUNCTIONS = {
     "log1p": "c10::metal::log1p", "floor": "metal::floor", "ceil": "metal::ceil",
     "round": "metal::rint", "trunc": "metal::trunc", "fmod": "metal::fmod",
 }  # fmt: skip
-"""Those that are not in ``metal::precise``."""
+"""Operators whose function is not the one of ``metal::precise`` with the same name."""
 _HEADERS = {
     "c10::metal::erf": "special_math",
     "c10::metal::log1p": "special_math",
@@ -100,7 +100,7 @@ _HEADERS = {
 
 
 class MetalLanguage(Language):
-    """What the Metal Shading Language writes in its own way."""
+    """The words and forms of the Metal Shading Language that differ from CUDA C++."""
 
     types: Mapping[str, str] = MappingProxyType(_TYPES)
     wide_suffix = "l"
