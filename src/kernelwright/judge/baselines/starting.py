@@ -14,8 +14,9 @@ from contextlib import ExitStack
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
+from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
-from kernelwright.judge.baselines.library_settings import Setting, settings_of
+from kernelwright.judge.baselines.library_settings import Setting
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.perturb.weight_sets import USUAL
@@ -43,7 +44,9 @@ class SettingStarter:
         self, task: Task, oracle: Oracle, machine: Machine, *, max_autotune: bool = False
     ) -> None:
         self.task, self._oracle, self._machine = task, oracle, machine
-        rows = settings_of(machine.backend.kind, task.precision, max_autotune=max_autotune)
+        rows = library_settings.settings_of(
+            machine.backend.kind, task.precision, max_autotune=max_autotune
+        )
         self.settings = {row.name: row for row in rows if not (task.step_of and row.cuda_graph)}
         self._compile_locks = collections.defaultdict[str, threading.Lock](threading.Lock)
         self._stack = ExitStack()
