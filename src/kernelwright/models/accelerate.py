@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from kernelwright import api
@@ -41,6 +42,9 @@ LEAST_ALONE = 0.8
 tried in the model."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
+BESIDE_S = 15.0
+"""Seconds that a search takes besides its budget: to open the judge, to compile the library's
+settings, for the last verdicts, and to weigh the kernel in the model. Measured on an H200."""
 MOST_SHARE = 0.4
 """The largest part of what is left of the budget that one search takes."""
 CLOCK_SHARE, MIN_CLOCK_S = 0.03, 3.0
@@ -149,8 +153,13 @@ def accelerate(
     given = Given(model, inputs)
     resolved = load_settings(Path.cwd(), **({"device": given.device.type} | settings))
 
+    n_threads = torch.get_num_threads()
+
     def search(task: Task, settings: Settings) -> Result:
-        return api.optimize(task, on_progress=on_progress, **asdict(settings))
+        try:
+            return api.optimize(task, on_progress=on_progress, **asdict(settings))
+        finally:  # with another number torch would compile the whole model's forms again
+            torch.set_num_threads(n_threads)
 
     run = Acceleration(given, resolved, search, on_step, on_miss)
     run.on_progress = on_progress
@@ -222,7 +231,7 @@ class Acceleration:
             return Step(group, "skipped", why)
         others = sum(other.worth for other in waiting if not group.holds(other))
         share = group.worth / (group.worth + others)
-        budget_s = max(MIN_SEARCH_S, left_s * min(share, MOST_SHARE))
+        budget_s = max(MIN_SEARCH_S, (left_s - BESIDE_S) * min(share, MOST_SHARE))
         path = group.paths[0]
         example = example_of(self.given, path)
         try:

@@ -137,16 +137,17 @@ class Fold(Node):
 
 @dataclass(frozen=True, eq=False)
 class Running(Node):
-    """A scan with ``op`` of ir.SCANS along ``dim`` of ``arg``."""
+    """A scan with ``op`` of ir.SCANS along ``dim`` of ``arg``; ``factor`` has its shape."""
 
     op: str
     arg: Node
     dim: int
     reverse: bool = False
+    factor: Node | None = None
 
     @property
     def args(self) -> tuple[Node, ...]:
-        return (self.arg,)
+        return (self.arg,) if self.factor is None else (self.arg, self.factor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,17 @@ variants.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.compiler.fuse.flow import (
+    Gather,
+    Laid,
     Node,
+    Point,
     Product,
+    Reshape,
     Row,
     Stretched,
     Unsupported,
@@ -28,6 +33,10 @@ from kernelwright.compiler.lower.table import Handler, Result, cast, point
 from kernelwright.compiler.lower.windows import spread, windows
 
 PRODUCTS: dict[str, Handler] = {}
+THIN = 4
+"""The most rows of an operand for which the other one is computed where it is used, again for every
+row: unpacked int4 weights, or the weights of chosen experts. With more rows it is kept in memory
+first."""
 
 
 def _product(*operators: str) -> Any:
@@ -60,7 +69,21 @@ def contract(a: Node, b: Node) -> Node:
     only_b = [d for d in range(rank - 2) if d not in (*both, *only_a)]
     left, right = view(a, wide_a, [rank - 2, rank]), view(b, wide_b, [rank, rank - 1])
     m, n = (*only_a, rank - 2), (*only_b, rank - 1)
-    return Product(shape, compute(a.dtype), left, right, (inner,), tuple(both), m, n)
+    wide = compute(a.dtype)
+    if (_is_thin(shape, m) and _is_computed(b)) or (_is_thin(shape, n) and _is_computed(a)):
+        return fold("sum", point("mul", cast(left, wide), cast(right, wide)), [rank])
+    return Product(shape, wide, left, right, (inner,), tuple(both), m, n)
+
+
+def _is_thin(shape: Sequence[int], dims: Sequence[int]) -> bool:
+    return math.prod(shape[d] for d in dims) <= THIN
+
+
+def _is_computed(node: Node) -> bool:
+    """Whether an operand is a value that no kernel has in memory yet."""
+    while isinstance(node, (View, Reshape, Laid)):
+        node = node.arg
+    return isinstance(node, (Point, Gather))
 
 
 def _with_bias(value: Node, bias: Node | None, result: Result, shape: Sequence[int]) -> Node:
