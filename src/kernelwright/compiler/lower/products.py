@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.compiler.fuse.flow import (
+    Fold,
     Gather,
-    Laid,
     Node,
     Point,
     Product,
-    Reshape,
     Row,
+    Running,
     Stretched,
     Unsupported,
     View,
@@ -27,6 +27,7 @@ from kernelwright.compiler.fuse.flow import (
     permute,
     reshape,
     row,
+    walk,
 )
 from kernelwright.compiler.lower.reductions import compute
 from kernelwright.compiler.lower.table import Handler, Result, cast, point
@@ -80,10 +81,12 @@ def _is_thin(shape: Sequence[int], dims: Sequence[int]) -> bool:
 
 
 def _is_computed(node: Node) -> bool:
-    """Whether an operand is a value that no kernel has in memory yet."""
-    while isinstance(node, (View, Reshape, Laid)):
-        node = node.arg
-    return isinstance(node, (Point, Gather))
+    """Whether an operand is in memory in another form only, and no product or reduction gives it:
+    that one's kernel could store it as it is read here."""
+    under = list(walk([node]))
+    return any(isinstance(each, (Point, Gather)) for each in under) and not any(
+        isinstance(each, (Product, Fold, Running)) for each in under
+    )
 
 
 def _with_bias(value: Node, bias: Node | None, result: Result, shape: Sequence[int]) -> Node:
