@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from kernelwright.archive import rows, tables
-from kernelwright.archive.connect import connect, migrate, parse, shown
+from kernelwright.archive.away import until_back
+from kernelwright.archive.connect import connect, migrate, parse, require_writable, shown
 from kernelwright.archive.errors import explained
 from kernelwright.core.call import EXAM, Call, PastCall
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
@@ -59,11 +60,11 @@ class Archive:
     """The store behind a path, a folder or a URL; opened, created and migrated as needed.
 
     Every write is one transaction: a process killed at any point leaves the archive intact. Any
-    number of processes may read and write at once.
+    number of processes may read and write at once. A server that goes away is waited for.
 
     Raises:
-        ArchiveError: damaged, locked, newer than this version, or absent while ``create`` is
-            false. Every method raises it too, and DeviceError when the disk is full.
+        ArchiveError: damaged, locked, newer than this version, read only while ``create`` is true,
+            or absent while it is false. Every method raises it too, and DeviceError when the disk is full.
     """
 
     def __init__(self, target: str | Path, *, create: bool = True) -> None:
@@ -73,6 +74,8 @@ class Archive:
         self._engine = connect(url, create=create)
         with explained(self._where):
             migrate(self._engine, self._where)
+            if create:
+                require_writable(self._engine, self._where)
 
     def close(self) -> None:
         """Close the connections; the archive is not used afterwards."""
@@ -86,6 +89,7 @@ class Archive:
 
     # -- what is appended ----------------------------------------------------------------------
 
+    @until_back
     def add_task(self, task: Task, workloads: Iterable[Workload] = ()) -> None:
         """Add a task and workloads of it; those already there stay as they are."""
         with self._writing() as connection:
@@ -93,6 +97,7 @@ class Archive:
             for workload in workloads:
                 self._insert_new(connection, tables.workload, rows.from_content(workload))
 
+    @until_back
     def start_run(self, task: Task, settings: Settings) -> str:
         """The id of a new run of a task that is in the archive. It sorts after all runs and calls
         there, and by its time."""
@@ -111,6 +116,7 @@ class Archive:
             )
         return run
 
+    @until_back
     def finish_run(self, run: str, ended: Mapping[str, Any] | None = None) -> None:
         """Say that a run came to its end; one that was cut off is never finished.
 
@@ -125,6 +131,7 @@ class Archive:
                 connection.execute(changed.values(settings=whole))
             connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
 
+    @until_back
     def add_to_end(self, task: str, **facts: Any) -> None:
         """Add facts to the end of a task's last run that were found out after it."""
         with self._writing() as connection:
@@ -137,6 +144,7 @@ class Archive:
                 changed = sa.update(tables.run).where(tables.run.c.id == last.id)
                 connection.execute(changed.values(settings=last.settings | {"ended": ended}))
 
+    @until_back
     def add_proposal(
         self, run: str, proposal: Proposal, exemplars: Sequence[Exemplar] = ()
     ) -> None:
@@ -157,6 +165,7 @@ class Archive:
                     )
                 )
 
+    @until_back
     def add_evaluation(
         self, run: str, evaluation: Evaluation, workload: Workload | None = None
     ) -> None:
@@ -178,12 +187,14 @@ class Archive:
                 samples = rows.from_timing(number, evaluation.timing)
                 connection.execute(tables.timing.insert(), samples)
 
+    @until_back
     def add_call(self, run: str, call: Call) -> None:
         """Add what a model was asked and answered, as soon as it has been paid for."""
         with self._writing() as connection:
             said = rows.from_call(call) | {"run": run, "created_at": _now()}
             connection.execute(tables.call.insert().values(said))
 
+    @until_back
     def add_trials(
         self, run: str, environment: Environment, version: int, trials: Sequence[Trial]
     ) -> None:
@@ -199,6 +210,7 @@ class Archive:
             found = [rows.from_trial(trial) | of for trial in trials]
             connection.execute(tables.trial.insert(), found)
 
+    @until_back
     def add_step(self, step: Step) -> None:
         """Add what a step of training logged; the same step done again stands for itself."""
         with self._writing() as connection:
@@ -448,6 +460,7 @@ class Archive:
         with explained(self._where), self._engine.begin() as connection:
             yield connection
 
+    @until_back
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
         with self._reading() as connection:
             return connection.execute(query).mappings().all()
