@@ -64,7 +64,8 @@ class Archive:
 
     Raises:
         ArchiveError: damaged, locked, newer than this version, read only while ``create`` is true,
-            or absent while it is false. Every method raises it too, and DeviceError when the disk is full.
+            or absent while it is false. Every method raises it too, and DeviceError when the disk
+            is full.
     """
 
     def __init__(self, target: str | Path, *, create: bool = True) -> None:

@@ -116,7 +116,7 @@ def only_readable(where: str, seen: str) -> ArchiveError:
     return ArchiveError(
         f"{where} may be read only",
         seen=seen,
-        do="give a user who may write, or name another archive; `kernelwright report` needs no more",
+        do="give a user who may write, or name another archive; `report` and `show` only read",
     )
 
 
