@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib
 import os
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -28,7 +29,7 @@ from kernelwright.workers.slots import WorkerSlot
 from kernelwright.workers.workers import OnStep, Place
 
 AUTO = "auto"
-POLL_S = 0.5
+POLL_S, CONNECT_S = 0.5, 10.0
 N_RETRIES = 5
 """How often work is begun again because its node or its process was lost."""
 MODEL = "accelerator_type:"
@@ -68,14 +69,19 @@ class ClusterWorkers:
             UsageError: its GPUs are of several models.
         """
         try:
+            _require_answer(self._address)
             self._ray.init(address=self._address, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise DeviceError(
                 f"no Ray cluster answers at {self._address}",
                 seen=str(error).partition("\n")[0][:200],
                 do="start one with `ray start --head`, or name its address",
             ) from error
-        self._needs = self._one_search()
+        try:
+            self._needs = self._one_search()
+        except BaseException:
+            self._ray.shutdown()
+            raise
         self.jobs = self._jobs or sum(map(self._fitting, self._nodes()))
         return self
 
@@ -206,6 +212,13 @@ def _ray() -> Any:
         raise UsageError(
             "work on a cluster needs Ray", seen=str(error), do="pip install 'kernelwright[cluster]'"
         ) from error
+
+
+def _require_answer(address: str) -> None:
+    """Raise OSError at once where Ray would try for minutes: nobody listens at HOST:PORT."""
+    if address != AUTO:
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
 
 
 def _on_node(
