@@ -56,6 +56,18 @@ class Step:
     """By the name under which it was logged: 'loss', 'share/right', …"""
 
 
+@dataclass(frozen=True)
+class Activity:
+    """A run that has not ended, and how far it is."""
+
+    run: Run
+    task_name: str
+    n_trials: int
+    n_verdicts: int
+    last_at: str
+    """When it last wrote something."""
+
+
 class Archive:
     """The store behind a path, a folder or a URL; opened, created and migrated as needed.
 
@@ -447,6 +459,32 @@ class Archive:
         if task is not None:
             query = query.where(tables.run.c.task == task)
         return [Run(**row) for row in self._read(query)]
+
+    def activities(self) -> list[Activity]:
+        """The runs that have not ended, oldest first; among them are those that were cut off."""
+        query = (
+            sa.select(tables.run, tables.task.c.name.label("task_name"))
+            .join_from(tables.run, tables.task, tables.task.c.digest == tables.run.c.task)
+            .where(tables.run.c.finished_at.is_(None))
+        )
+        return [self._activity(dict(row)) for row in self._read(query.order_by(tables.run.c.id))]
+
+    def _activity(self, row: dict[str, Any]) -> Activity:
+        task_name, run = row.pop("task_name"), Run(**row)
+        n_trials, last_trial = self._written(tables.trial, run)
+        n_verdicts, last_verdict = self._written(tables.evaluation, run)
+        last_at = max(run.started_at, last_trial, last_verdict)
+        return Activity(run, task_name, n_trials, n_verdicts, last_at)
+
+    def _written(self, table: sa.Table, run: Run) -> tuple[int, str]:
+        """How many rows a run has written to a table, and when the last one; '' for none."""
+        newest = sa.func.max(table.c.created_at).label("newest")
+        asked = sa.select(sa.func.count().label("n"), newest).where(
+            table.c.task == run.task,  # an index finds it
+            table.c.run == run.id,
+        )
+        [found] = self._read(asked.select_from(table))
+        return found["n"], found["newest"] or ""
 
     # -- how -----------------------------------------------------------------------------------
 

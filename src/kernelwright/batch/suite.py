@@ -33,7 +33,7 @@ def judge_suite(
     of them times candidates on a device, the others on that device pause. Ctrl-C ends judging
     early.
     """
-    workers.place(settings)  # refuses what cannot be done there
+    workers.target(settings)  # refuses what cannot be done there
     Archive(settings.archive).close()  # created here, before several processes open it
 
     def one(group: Group) -> Batch:

@@ -29,7 +29,7 @@ from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.side_by_side import side_by_side
-from kernelwright.workers.workers import Place, Workers
+from kernelwright.workers.workers import Target, Workers
 
 LARGE_SHARE = 0.3
 """Share of the device's memory from which a task is large: at most two large tasks can be judged
@@ -77,15 +77,14 @@ def run(
         DeviceError: there is no such device.
     """
     entries = [replace(e, task=settings.applied_to(e.task)) for e in entries]
-    place = workers.place(settings)
-    here = place.here
+    target = workers.target(settings)
+    here = target.here
     Archive(settings.archive).close()  # created here, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
 
     def is_due(entry: SuiteEntry) -> bool:
-        is_searched = known.search_of(entry.task, settings, here) is not None
-        return not is_searched and time.monotonic() < last_start
+        return time.monotonic() < last_start and not known.search_of(entry.task, settings, here)
 
     def do(work: Work, entry: SuiteEntry) -> Any:
         return in_a_process(work, entry.task, settings, limit_s, workers)
@@ -102,7 +101,7 @@ def run(
             error = do(search_task, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    with _sizes(mixed(entries), settings, place, workers, is_due) as is_large:
+    with _sizes(mixed(entries), settings, target, workers, is_due) as is_large:
         steps = [
             partial(_if_size, is_large, large, work, entry)
             for work, large in ((search, False), (survey, True), (search, True))
@@ -146,7 +145,7 @@ def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
 def _sizes(
     entries: Sequence[SuiteEntry],
     settings: Settings,
-    place: Place,
+    target: Target,
     workers: Workers,
     is_due: Callable[[SuiteEntry], bool],
 ) -> Iterator[Callable[[SuiteEntry], bool | None]]:
@@ -155,7 +154,7 @@ def _sizes(
     Yields a function that waits for the answer on one entry. After Ctrl-C the answer is None, so
     that no search begins.
     """
-    memory_bytes = place.memory_bytes
+    memory_bytes = target.memory_bytes
     if memory_bytes is None:
         yield lambda entry: False
         return

@@ -26,7 +26,7 @@ from kernelwright.judge.devices.gpu import MOST_JUDGES
 from kernelwright.workers.cores import own_cores
 from kernelwright.workers.in_process import Ending, in_process
 from kernelwright.workers.slots import WorkerSlot
-from kernelwright.workers.workers import OnStep, Place
+from kernelwright.workers.workers import OnStep, Target
 
 AUTO = "auto"
 POLL_S, CONNECT_S = 0.5, 10.0
@@ -88,7 +88,7 @@ class ClusterWorkers:
     def __exit__(self, *error: object) -> None:
         self._ray.shutdown()
 
-    def place(self, settings: Settings) -> Place:
+    def target(self, settings: Settings) -> Target:
         nodes = self._nodes()
         hosts = {node["NodeManagerHostname"] for node in nodes}
         archive = parse(settings.archive)
@@ -100,8 +100,8 @@ class ClusterWorkers:
             )
         affinity = importlib.import_module("ray.util.scheduling_strategies")
         asked = {
-            node["NodeManagerAddress"]: self._begin(
-                partial(_place, settings),
+            f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})": self._begin(
+                partial(_target, settings),
                 self._needs,
                 strategy=affinity.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
             )
@@ -265,12 +265,12 @@ def _fork_server() -> SharedForkServer:
     return contextlib.ExitStack().enter_context(SharedForkServerProcess())
 
 
-def _place(settings: Settings, fork_server: SharedForkServer) -> Place:
-    return Place.of(settings)
+def _target(settings: Settings, fork_server: SharedForkServer) -> Target:
+    return Target.of(settings)
 
 
-def _value(ending: Ending) -> Place:
-    if isinstance(ending.value, Place):
+def _value(ending: Ending) -> Target:
+    if isinstance(ending.value, Target):
         return ending.value
     raise ending.error or DeviceError(
         "a node of the cluster cannot be used",
@@ -279,13 +279,13 @@ def _value(ending: Ending) -> Place:
     )
 
 
-def _the_same(places: Mapping[str, Place]) -> Place:
-    """The place that all nodes are.
+def _the_same(targets: Mapping[str, Target]) -> Target:
+    """What all nodes are.
 
     Raises:
         DeviceError: they differ in what a measured time depends on.
     """
-    (first_address, first), *others = places.items()
+    (first_address, first), *others = targets.items()
     for address, other in others:
         facts, theirs = first.here.told, other.here.told
         for name in sorted({*facts, *theirs}):

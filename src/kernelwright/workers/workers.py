@@ -20,7 +20,7 @@ OnStep = Callable[[Any], None]
 
 
 @dataclass(frozen=True)
-class Place:
+class Target:
     """Where the work is done: what a time depends on, and what fits there."""
 
     here: Here
@@ -28,7 +28,7 @@ class Place:
     """The memory of one device; None where no task is too large to run beside another."""
 
     @classmethod
-    def of(cls, settings: Settings, n_cores: int = 0) -> Place:
+    def of(cls, settings: Settings, n_cores: int = 0) -> Target:
         """Describe this machine's device for work on ``n_cores`` cores; 0: all of this process.
 
         Raises:
@@ -52,7 +52,7 @@ class Workers(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def place(self, settings: Settings) -> Place:
+    def target(self, settings: Settings) -> Target:
         """Describe where the work is done.
 
         Raises:
@@ -96,8 +96,8 @@ class LocalWorkers:
     def __exit__(self, *error: object) -> None:
         self._process.__exit__(*error)
 
-    def place(self, settings: Settings) -> Place:
-        return Place.of(settings, self._n_cores)
+    def target(self, settings: Settings) -> Target:
+        return Target.of(settings, self._n_cores)
 
     def run(
         self,

@@ -15,7 +15,7 @@ from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.cluster import ClusterWorkers, _the_same
 from kernelwright.workers.cores import own_cores
-from kernelwright.workers.workers import Place
+from kernelwright.workers.workers import Target
 
 pytest.importorskip("ray")
 
@@ -129,7 +129,7 @@ def test_gpus_of_several_models_are_never_mixed(cluster):
 
 
 def test_nodes_that_differ_are_named_with_what_differs():
-    places = {name: Place(Here("cpu", {"torch": name})) for name in ("2.11", "2.13")}
+    targets = {name: Target(Here("cpu", {"torch": name})) for name in ("2.11", "2.13")}
     with pytest.raises(DeviceError, match="differ") as raised:
-        _the_same(places)
+        _the_same(targets)
     assert "torch: 2.11 on 2.11, 2.13 on 2.13" in raised.value.seen

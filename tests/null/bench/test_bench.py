@@ -23,7 +23,7 @@ from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.in_process import Ending
-from kernelwright.workers.workers import LocalWorkers, Place
+from kernelwright.workers.workers import LocalWorkers, Target
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ class Idle:
     def __init__(self, **ending):
         self.begun, self._ending = [], Ending(**ending)
 
-    def place(self, settings):
-        return Place.of(settings)
+    def target(self, settings):
+        return Target.of(settings)
 
     def run(self, work, **how):
         task, *_ = work.args

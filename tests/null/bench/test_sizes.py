@@ -7,7 +7,7 @@ from kernelwright.bench.processes import INTERRUPTED
 from kernelwright.core.settings import Settings
 from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.workers.workers import Place
+from kernelwright.workers.workers import Target
 
 SIZES = (50, 10, {"what": "the search died"}, 90)
 ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumerate(SIZES)]
@@ -19,8 +19,8 @@ def _on_a_shared_device(monkeypatch):
 
 
 def answers(is_due=lambda entry: True):
-    place = Place(Here("cuda:sm_90", {}), memory_bytes=100)
-    with suite._sizes(ENTRIES, Settings(), place, None, is_due) as is_large:
+    target = Target(Here("cuda:sm_90", {}), memory_bytes=100)
+    with suite._sizes(ENTRIES, Settings(), target, None, is_due) as is_large:
         return [is_large(entry) for entry in ENTRIES]
 
 
