@@ -25,7 +25,7 @@ def judge_one(place):
 
 
 def test_a_pace_counts_what_came_while_it_was_measured(tmp_path, monkeypatch):
-    target = str(tmp_path / "archive.sqlite")
+    place = str(tmp_path / "archive.sqlite")
     judge_one(place)
     monkeypatch.setattr(pace, "EVERY_S", 0.01)
     monkeypatch.setattr(nvml, "busy_share", lambda gpu: 0.25)
