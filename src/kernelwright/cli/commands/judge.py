@@ -90,7 +90,8 @@ def command(
 ) -> Answer:
     """Judge the kernel in the file CANDIDATE, whoever wrote it, or every file of the folder
     CANDIDATE. A folder may also be a package that `kernelwright export` wrote or one of Hugging
-    Face's kernels (--entry names a layer of it), and a file a solution of FlashInfer-Bench.
+    Face's kernels (--entry names a layer of it), and a file a solution of FlashInfer-Bench. Of a
+    task that lists shapes, a candidate that passes is timed on each.
 
     Verdicts on a folder are archived as they are reached: Ctrl-C keeps them, and the same command
     resumes from there. With --suite, CANDIDATE is a folder, and the name of each file (or of its
@@ -139,7 +140,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
     candidate = api.read_candidate(file, task=loaded, entry=given.get("entry"))
     with ShowProgress(_waiting_line) as progress:
         progress(as_text(file.name))
-        evaluation = api.judge(
+        by_shape = api.judge_by_shape(
             loaded,
             candidate,
             receipt=receipt,
@@ -150,7 +151,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
             backward=given.get("backward"),
             mode=settings.mode,
         )
-    return answers.verdict(evaluation, candidate, receipt)
+    return answers.verdict(by_shape, candidate, receipt)
 
 
 def _waiting_line(name: str, since_s: float) -> str:
