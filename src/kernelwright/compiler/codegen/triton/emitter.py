@@ -18,6 +18,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     neighbours,
 )
 from kernelwright.compiler.codegen.gpu.stages import Stages, split, split_k
+from kernelwright.compiler.codegen.gpu.totals import sweep
 from kernelwright.compiler.codegen.triton import attention
 from kernelwright.compiler.codegen.triton.convolution import emit_convolution
 from kernelwright.compiler.codegen.triton.convolution_schedule import (
@@ -149,9 +150,12 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
         return Stages((step,))
     simple = _simplified(step, knobs)
     parts = knobs.get("parts", 1)
-    if parts == 1:
+    if "programs" in knobs:
+        stages = sweep(simple, knobs["programs"])
+    elif parts == 1:
         return Stages((simple,))
-    stages = split_k(simple, parts) if isinstance(simple, Contraction) else split(simple, parts)
+    else:
+        stages = split_k(simple, parts) if isinstance(simple, Contraction) else split(simple, parts)
     steps = tuple(collapse(s) if isinstance(s, Kernel) else s for s in stages.steps)
     return Stages(steps, stages.workspace)
 
@@ -167,7 +171,8 @@ def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
         return emit_convolution(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction):
         return emit_product(piece, knobs, interpreted=interpreted)
-    is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)
+    is_whole = knobs.get("parts", 1) == 1 and "programs" not in knobs
+    is_main = "shape" in knobs and (is_whole or "_parts" in piece.name)
     chosen = knobs if is_main else kernel_choices(piece)[0]
     if chosen["shape"] == "tiles":
         return emit_tiles(piece, chosen, interpreted=interpreted)
