@@ -95,4 +95,3 @@ def steady(kernel: Kernel) -> list[Op]:
 
 def _axes(op: Op) -> frozenset[str]:
     return frozenset[str]().union(*(index.axes for index in indices(op)))
-

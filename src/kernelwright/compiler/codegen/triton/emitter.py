@@ -28,6 +28,7 @@ from kernelwright.compiler.codegen.triton.convolution_schedule import (
 )
 from kernelwright.compiler.codegen.triton.image import image_kernels
 from kernelwright.compiler.codegen.triton.kernel import emit_kernel
+from kernelwright.compiler.codegen.triton.launch import LAUNCH, NAME
 from kernelwright.compiler.codegen.triton.ops import TYPES, prelude
 from kernelwright.compiler.codegen.triton.product import emit_product
 from kernelwright.compiler.codegen.triton.product_schedule import (
@@ -94,7 +95,8 @@ class TritonEmitter:
         used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor" in launches}
         imports = (*_IMPORTS, *(line for line, is_used in used.items() if is_used))
         around, runner = around_steps(schedule)
-        sections = [text.strip("\n") for text in (before, kernels, around) if text]
+        launcher = LAUNCH if NAME in launches else ""
+        sections = [text.strip("\n") for text in (before, launcher, kernels, around) if text]
         text = "\n\n\n".join(sections) + "\n"
         precisions = {schedule[step.name].get("precision") for step in program.own()}
         is_rounded = "tf32" in precisions and not interpreted

@@ -22,6 +22,7 @@ from kernelwright.compiler.codegen.gpu.text import affine, decomposed, row_numbe
 from kernelwright.compiler.codegen.gpu.totals import held_in, steady, totals
 from kernelwright.compiler.codegen.rounding import opposed_products
 from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, tile_name
+from kernelwright.compiler.codegen.triton.launch import NAME
 from kernelwright.compiler.codegen.triton.ops import (
     TYPES,
     accumulate,
@@ -44,7 +45,9 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
     writer = _Writer(kernel, knobs, interpreted=interpreted)
     text = writer.text()
     tensors = [tensor.name for tensor in writer.tensors]
-    return Launched(text, launch_text(kernel, writer.grid, tensors, writer.constants, knobs))
+    constants = writer.constants
+    launch = launch_text(kernel, writer.grid, tensors, constants, knobs, quick=not interpreted)
+    return Launched(text, launch)
 
 
 def function_text(
@@ -65,9 +68,10 @@ def function_text(
 
 def launch_text(
     step: Kernel | Contraction, grid: int, tensors: Iterable[str],
-    constants: Mapping[str, Any], knobs: Mapping[str, Any],
+    constants: Mapping[str, Any], knobs: Mapping[str, Any], *, quick: bool = False,
 ) -> str:  # fmt: skip
-    """Return the statement that runs the step's function in ``grid`` programs."""
+    """Return the statement that runs the step's function in ``grid`` programs, if ``quick`` past
+    Triton's look at its arguments."""
     options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
     # A product is left alone: its float32 sums are fused multiply-adds, and would take twice as
     # long.
@@ -77,6 +81,8 @@ def launch_text(
         options |= {"debug": True, "sanitize_overflow": False}
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
     given = [*tensors, *names_in(step)]
+    if quick:
+        return wrapped(f"{NAME}(", [[function_name(step), str(grid)], given, named], ")")
     return wrapped(f"{function_name(step)}[({grid},)](", [given, named], ")")
 
 
