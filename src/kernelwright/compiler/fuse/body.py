@@ -106,9 +106,10 @@ class BodyBuilder:
         return name
 
     def is_total(self, node: Node) -> bool:
-        """Return whether ``node`` is a sum over all outer axes, as the kernel's end makes it."""
-        at = self.home.get(node)
-        return at is not None and self._names.get((node, at, ())) in self.totals
+        """Return whether ``node`` is a sum over all outer axes, or is computed from such sums."""
+        if node in self.home:
+            return self._names[node, self.home[node], ()] in self.totals
+        return bool(node.args) and all(map(self.is_total, node.args))
 
     def require_finished(self) -> None:
         """Check that nothing is computed from a sum that only the kernel's end makes.

@@ -246,7 +246,7 @@ class _Nest:
         position = ravel(at, node.shape)
         inner, outer = ({axis.name for axis in axes} for axes in (self.inner, self.outer))
         covers = [outer, outer | inner]
-        if node.args and all(self.body.is_total(arg) for arg in node.args):
+        if self.body.is_total(node):
             covers.append(inner)
         if position.axes not in covers:
             raise DoesNotFit(f"{type(node).__name__} does not use every axis")

@@ -1,10 +1,10 @@
 """A loop nest as one Triton kernel.
 
-There are three shapes of tile, and a loop over rows where a kernel has totals. ``lanes``: every lane of a 1-D tile is a point of the outer axes and
+There are three shapes of tile. ``lanes``: every lane of a 1-D tile is a point of the outer axes and
 loops over the inner axes (pointwise kernels, pooling windows). ``row``: a program has one row, and
 its tile runs along the inner axes. ``rows``: a 2-D tile of several rows by a block of columns. Rows
 that fit in a tile are loaded once and stay in registers; longer ones are read once for every level
-of reductions.
+of reductions. In a kernel with totals, a program goes through several rows, or tiles of rows.
 """
 
 from __future__ import annotations
