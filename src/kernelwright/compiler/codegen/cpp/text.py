@@ -21,8 +21,8 @@ from kernelwright.compiler.ir.ir import (
     Reduce,
     Scan,
     Store,
-    Total,
     Tensor,
+    Total,
 )
 
 
