@@ -32,6 +32,7 @@ from kernelwright.compiler.ir.ir import (
     Step,
     Store,
     Tensor,
+    Total,
 )
 
 Memory = dict[str, torch.Tensor]
@@ -241,6 +242,10 @@ def _run_body(
             case Scan():
                 factor = values[op.factor] if op.factor else None
                 values[op.name] = _scan(op, values[op.arg], factor, sizes)
+            case Total():
+                whole = values[op.value].expand(sizes)
+                summed = whole.sum(tuple(range(len(outer))), keepdim=True, dtype=whole.dtype)
+                _store(op, axes, {op.value: summed}, memory)
             case Store():
                 _store(op, axes, values, memory)
 
