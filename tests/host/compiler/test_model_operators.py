@@ -11,7 +11,7 @@ from kernelwright.suites.suite import MODELS, SuiteEntry, builtin_suite
 
 __all__ = ["cache_folder"]
 
-LEFT = {"attention_prefill", "attention_decode", "attention_sliding_window"}
+LEFT = {"attention_prefill", "attention_sliding_window"}
 """Nothing is proposed for these on a CPU: they are one call of the library."""
 STEPS = {torch.float8_e4m3fn: 0.13, torch.bfloat16: 0.02}
 """The largest error that passes, as a share of the largest number, by the type of the output."""

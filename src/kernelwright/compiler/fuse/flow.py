@@ -123,6 +123,11 @@ class Laid(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Stored(Laid):
+    """``arg``, kept in memory: many read each value, and computing it again costs more."""
+
+
+@dataclass(frozen=True, eq=False)
 class Fold(Node):
     """A reduction with ``op`` of ir.REDUCTIONS over ``dims`` of ``arg``, which are removed."""
 
