@@ -12,7 +12,6 @@ import time
 
 import pytest
 import torch
-
 from tests.host.judge.one_child import program
 
 from kernelwright.core.candidate import Candidate
