@@ -139,17 +139,12 @@ class _Plan:
         folds = [node for node in rows.nodes if isinstance(node, Fold)]
         if rows is sums or not folds or not self._has_rows(folds[0]):
             return False
-        before = {r for n in (*rows.nodes, *sums.nodes) for r in self.reads[n]}
-        shared = {r for n in rows.nodes for r in self.reads[n]} | set(rows.nodes)
-        big = {r for n in sums.nodes for r in self.reads[n] if r.n_elements > folds[0].n_elements}
-        if not big & shared or any(
-            self._depends(r, one)
-            for one, other in ((rows, sums), (sums, rows))
-            for r in before
-            if self.group_of.get(r) not in (rows, sums)
-        ):
+        by_rows, by_sums = ({r for n in g.nodes for r in self.reads[n]} for g in (rows, sums))
+        big = {r for r in by_sums if r.n_elements > folds[0].n_elements}
+        if big.isdisjoint(by_rows | set(rows.nodes)) or not by_rows.isdisjoint(sums.nodes):
             return False
-        if any(self.group_of.get(r) is sums for n in rows.nodes for r in self.reads[n]):
+        others = [r for r in by_rows | by_sums if self.group_of.get(r) not in (rows, sums)]
+        if any(self._depends(r, group) for r in others for group in (rows, sums)):
             return False
         try:
             kernel = self._lower([*rows.nodes, *sums.nodes], "attempt", totals=True)
