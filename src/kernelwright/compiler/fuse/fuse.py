@@ -51,6 +51,9 @@ class Fusion:
     computed in two kernels, or again in each overlapping window."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
+    least_attention: int = 2**30
+    """Number of products of a query's element and a key's from which attention may be own code:
+    below, launching the library's kernel dominates its time."""
 
 
 @dataclass

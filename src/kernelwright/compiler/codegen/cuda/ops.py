@@ -292,6 +292,14 @@ class Language:
             return "", f"warp_reduce({own}, {combine}())"
         return "", f"block_reduce<THREADS>({own}, {combine}())"
 
+    def widened(self, text: str) -> str:
+        """Return a number of a type in which nothing is computed as a float."""
+        return f"to_float({text})"
+
+    def put(self, place: str, text: str, dtype: str) -> str:
+        """Return the statement that rounds a float to such a type, ``dtype``, and keeps it."""
+        return f"put({place}, {text});"
+
     def literal(self, value: float | int | bool, dtype: str) -> str:
         """Return a number as a literal of ``dtype``."""
         if dtype == "bool":
