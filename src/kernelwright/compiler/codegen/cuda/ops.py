@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.groups import GROUP_REDUCE
 from kernelwright.compiler.codegen.cuda.recurrence_text import RECURRENCE
+from kernelwright.compiler.codegen.cuda.reserved import RESERVED
 from kernelwright.compiler.codegen.float8 import FLOAT8, narrowing, widening
 from kernelwright.compiler.codegen.gpu.axes import start_value
 from kernelwright.compiler.ir.ir import NARROW
@@ -232,6 +233,8 @@ class Language:
 
     types: Mapping[str, str] = TYPES
     """dtype → type."""
+    words: Sequence[str] = RESERVED
+    """Names that neither a tensor nor a value may have in a kernel."""
     wide_suffix = "ll"
     device = "#define DEVICE __device__ __forceinline__\n"
     pieces: Mapping[str, str] = _PIECES

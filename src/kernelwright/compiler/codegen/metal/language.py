@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.ops import Language
+from kernelwright.compiler.codegen.cuda.reserved import RESERVED
 from kernelwright.compiler.codegen.float8 import FLOAT8
 
 _PIECES = {
@@ -101,10 +102,19 @@ _HEADERS = {
 """Function → the header that torch has it in, and pastes into the text."""
 
 
+_WORDS = (
+    "kernel", "vertex", "fragment", "device", "constant", "thread", "threadgroup", "half", "bfloat",
+    "uchar", "ushort", "uint", "ulong", "size_t", "uniform", "array", "sampler", "metal", "c10",
+    "uint2", "uint3", "float2", "float3", "float4", "half2", "half4", "within", "shuffle",
+)  # fmt: skip
+"""Words of the language, and names at its outermost level, beside those of CUDA C++."""
+
+
 class MetalLanguage(Language):
     """The words and forms of the Metal Shading Language that differ from CUDA C++."""
 
     types: Mapping[str, str] = MappingProxyType(_TYPES)
+    words: Sequence[str] = (*RESERVED, *_WORDS)
     wide_suffix = "l"
     device = "#include <metal_stdlib>\n#define DEVICE inline\n"
     pieces: Mapping[str, str] = MappingProxyType(_SHARED | _PIECES)

@@ -16,7 +16,7 @@ from typing import Any
 
 from kernelwright.compiler.codegen.cuda.body import Body, Point, Value, inside
 from kernelwright.compiler.codegen.cuda.ops import BYTES
-from kernelwright.compiler.codegen.cuda.reserved import RESERVED
+from kernelwright.compiler.codegen.cuda.reserved import spelled
 from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
@@ -40,7 +40,7 @@ N_WANTED = 64
 _OWN = (
     "me", "lane", "group", "tile", "tile_m", "tile_n", "first_m", "first_n", "m", "n", "k", "at",
     "i", "j", "a_slab", "b_slab", "strips", "strip", "sums", "a_part", "b_part", "down", "across",
-    "value", "metal", "half", "bfloat", "TILE_M", "TILE_N", "TILE_K", "HIGH", "WIDE",
+    "value", "TILE_M", "TILE_N", "TILE_K", "HIGH", "WIDE",
     "A_ROW", "B_ROW",
 )  # fmt: skip
 """Names that the product's own statements use."""
@@ -82,7 +82,7 @@ def emit_product(step: Contraction, knobs: Mapping[str, Any]) -> Launched:
     """Emit ``step`` in MSL under ``knobs``: tile_m, tile_n, tile_k."""
     writer = _Writer(step, knobs)
     text = writer.text()
-    given = [*(tensor.name for tensor in writer.tensors), *names_in(step)]
+    given = [*(tensor.name for tensor in tensors_of(step)), *names_in(step)]
     return Launched(text, METAL.launch(writer.name, writer.n_tiles, (THREADS, 1), given))
 
 
@@ -121,7 +121,7 @@ class _Writer:
     """The writer of one product's text."""
 
     def __init__(self, step: Contraction, knobs: Mapping[str, Any]) -> None:
-        self.step = step
+        self.step = step = spelled(step, (*METAL.words, *_OWN))
         self.name = function_name(step)
         self.tensors = tensors_of(step)
         self.tile = {side: int(knobs[f"tile_{side}"]) for side in "mnk"}
@@ -134,7 +134,7 @@ class _Writer:
         self.dtype = METAL.types[_operand_dtype(step)]
         self.index = METAL.types["int64" if needs_int64(step) else "int32"]
         self.lines = Lines(1)
-        self.names = Names([*RESERVED, *_OWN, self.name, *(t.name for t in self.tensors)])
+        self.names = Names([*METAL.words, *_OWN, self.name, *(t.name for t in self.tensors)])
         axes = (*step.batch, *step.m, *step.n, *step.k)
         self.point = Point({}, {axis.name: axis.size for axis in axes})
 
@@ -286,7 +286,7 @@ class _Writer:
             self._close()
 
     def _stretch(self, stretch: Stretch, names: Names, point: Point) -> list[str]:
-        """Place the position that a transposed convolution reads at the stretch's axis, and return
+        """Put the position that a transposed convolution reads at the stretch's axis, and return
         the conditions under which it is one."""
         tap, name = point.axis_text[stretch.tap], names.new("position")
         out = f"{point.axis_text[stretch.out]} + {stretch.padding}"
