@@ -23,6 +23,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     neighbours,
 )
 from kernelwright.compiler.codegen.gpu.stages import Stages, split
+from kernelwright.compiler.codegen.gpu.totals import sweep, totals
 from kernelwright.compiler.ir.ir import (
     Contraction,
     Kernel,
@@ -103,8 +104,11 @@ class CudaEmitter:
         if isinstance(piece, Recurrence):
             return recurrence.emit_recurrence(fixed_only(piece), knobs)
         assert isinstance(piece, Kernel)
+        if "programs" in knobs and totals(piece):
+            return emit_kernel(piece, knobs, self.language)
         choices = kernel_choices(piece)
-        if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
+        is_cut = "programs" in knobs or knobs.get("parts", 1) > 1
+        if is_cut and "_parts" not in piece.name:
             return emit_kernel(piece, choices[0], self.language)
         if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
             widest = max(option.get("vector", 1) for option in choices)
@@ -118,10 +122,12 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     if "threads" not in knobs:
         return Stages((step,))
     simple = as_kernel(step)
-    parts = knobs.get("parts", 1)
-    if parts == 1:
+    if "programs" in knobs:
+        stages = sweep(simple, knobs["programs"])
+    elif (parts := knobs.get("parts", 1)) > 1:
+        stages = split(simple, parts)
+    else:
         return Stages((simple,))
-    stages = split(simple, parts)
     return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
 
 
