@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import HEADERS
-from kernelwright.dialects.simt.source import Edit, Source, apply_edits, callee
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits, callee, with_launches
 from kernelwright.hipify.calls import call_changes
 from kernelwright.hipify.definitions import definition_changes
 from kernelwright.hipify.finding import Finding, State
@@ -21,6 +22,7 @@ from kernelwright.hipify.names import Names, declared
 from kernelwright.hipify.namespaces import namespace_changes
 from kernelwright.hipify.ptx import ptx_changes
 from kernelwright.hipify.replacements import replacement_changes
+from kernelwright.hipify.returns import return_changes
 from kernelwright.hipify.table import TABLES, load_map
 from kernelwright.hipify.textures import texture_changes, texture_returns
 from kernelwright.hipify.unreadable import unreadable
@@ -66,8 +68,6 @@ _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
     "#ifndef", "#ifdef",
 )  # fmt: skip
-_SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
-"""A launch whose brackets may be separated by blanks, which nvcc accepts and clang does not."""
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
 
@@ -100,9 +100,18 @@ def translate(
         UsageError: ``to`` is neither 'hip' nor 'cuda'.
         DialectError: tree-sitter is not installed.
     """
+    raw = with_launches(text.encode(errors="surrogateescape"))
+    edits, findings = translation_edits(raw, to=to, file=file, own=own, implicit=implicit)
+    return Translation(apply_edits(raw, edits).decode(errors="surrogateescape"), findings)
+
+
+def translation_edits(
+    text: bytes, *, to: str, file: str, own: Iterable[str], implicit: bool
+) -> tuple[tuple[Edit, ...], tuple[Finding, ...]]:
+    """Return the edits that translate ``text`` as :func:`translate` describes, and the findings."""
     if to not in SIDES:
         raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
-    source = Source(_SPACED_LAUNCH.sub(rb"<<<\1>>>", text.encode(errors="surrogateescape")))
+    source = Source(text)
     api = load_map(to)
     names = frozenset(own) | declared(source)
     changes = list(call_changes(source, api, names, to))
@@ -117,9 +126,10 @@ def translate(
         changes += texture_changes(source)
     else:
         changes += texture_returns(source)
+        changes += return_changes(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
-    if implicit and (fault := unreadable(text)) is not None:
+    if implicit and (fault := _unreadable(source)) is not None:
         findings.append(fault)
     taken = {change.at for change in changes}
     for edit in edits:
@@ -132,8 +142,20 @@ def translate(
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
     )
-    ported = apply_edits(source.text, edits).decode(errors="surrogateescape")
-    return Translation(ported, tuple(placed))
+    return tuple(_with_breaks_of(source.text, edits)), tuple(placed)
+
+
+def _with_breaks_of(text: bytes, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield the edits with the line breaks of the text, and none before its byte order mark."""
+    is_dos = text.count(b"\r\n") * 2 > text.count(b"\n")
+    head = len(codecs.BOM_UTF8) if text.startswith(codecs.BOM_UTF8) else 0
+    for edit in edits:
+        written = edit.text.replace("\r\n", "\n").replace("\n", "\r\n") if is_dos else edit.text
+        yield Edit(max(edit.start, head), max(edit.end, head), written)
+
+
+def _unreadable(source: Source) -> Finding | None:
+    return unreadable(source.living.decode(errors="surrogateescape"))
 
 
 def _once(findings: list[Finding]) -> list[Finding]:

@@ -8,8 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelwright.dialects.simt.source import Edit, Source, apply_edits, arguments, callee
+from kernelwright.dialects.simt.source import (
+    Edit,
+    Source,
+    apply_edits,
+    arguments,
+    callee,
+    with_launches,
+)
 
+NULLS = ("0", "NULL", "0L")
+"""Arguments that may be null pointers: a copy of them would be an integer."""
 BY_POINTERS = re.compile(r"(cuda|hip)(Launch|LaunchCooperative)Kernel")
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _CAST = re.compile(
@@ -24,7 +33,7 @@ def lower(text: str) -> str:
     Not covered: launches and shared memory that macros hide from the syntax tree; inline PTX and
     AMD assembly.
     """
-    source = Source(text.encode(errors="surrogateescape"))
+    source = Source(with_launches(text.encode(errors="surrogateescape")))
     edits = [*_launches(source), *_launches_by_pointers(source), *_shared(source)]
     return apply_edits(source.text, edits).decode(errors="surrogateescape")
 
@@ -64,13 +73,42 @@ def _launches(source: Source) -> Iterator[Edit]:
         if kernel is None or listed is None:
             continue
         inside = source.exact(node.start_byte + 3, node.end_byte - 3)
-        comma = ", " if arguments(call) else ""
+        given = arguments(call)
+        nulls = [source.text_of(argument) in NULLS for argument in given]
+        words = [
+            source.text_of(argument) if is_null else f"simt_{i}"
+            for i, (argument, is_null) in enumerate(zip(given, nulls, strict=True))
+        ]
+        kept = ", ".join(f"auto simt_{i}" for i, is_null in enumerate(nulls) if not is_null)
+        parameters, passed = (
+            (kept, ", ".join(words)) if any(nulls) else ("auto... simt_a", "simt_a...")
+        )
+        comma = ", " if kept else ""
         yield Edit(
             call.start_byte,
             listed.start_byte + 1,
-            f"simt::launch(simt::config({inside}), [&](auto... simt_a) {{ simt::simt_enter(); "
-            f"{source.text_of(kernel)}(simt_a...); }}{comma}",
+            f"simt::launch(simt::config({inside}), [&]({parameters}) {{ simt::simt_enter(); "
+            f"{source.text_of(kernel)}({passed}); }}{comma}",
         )
+        yield from _without_nulls(given, nulls)
+
+
+def _without_nulls(given: list[Any], nulls: list[bool]) -> Iterator[Edit]:
+    """Yield edits that leave out arguments, each with the comma that separates it."""
+    kept = [i for i, is_null in enumerate(nulls) if not is_null]
+    for i, argument in enumerate(given):
+        if not nulls[i]:
+            continue
+        following = next((k for k in kept if k > i), None)
+        if following is not None and following == i + 1:
+            yield Edit(argument.start_byte, given[following].start_byte, "")
+        elif following is None and i and not nulls[i - 1]:
+            yield Edit(given[i - 1].end_byte, argument.end_byte, "")
+        elif i + 1 < len(given):
+            yield Edit(argument.start_byte, given[i + 1].start_byte, "")
+        else:
+            start = given[i - 1].end_byte if i and kept else argument.start_byte
+            yield Edit(start, argument.end_byte, "")
 
 
 def _launches_by_pointers(source: Source) -> Iterator[Edit]:

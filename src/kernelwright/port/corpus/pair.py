@@ -15,7 +15,8 @@ from kernelwright.dialects.amdgpu import assemble_hip
 from kernelwright.hipify import State
 from kernelwright.port.corpus.provenance import Provenance
 from kernelwright.port.ladder import RungStatus
-from kernelwright.port.project import PortedFile, PortReport, port
+from kernelwright.port.project import port
+from kernelwright.port.report import PortedFile, PortReport
 
 MAX_BYTES = 1 << 20  # longer sources are generated
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -160,7 +161,10 @@ def _refused(name: str, files: Sequence[PortedFile]) -> Reject | None:
     """Return why this port is not a pair: the first rung that one of its files did not pass."""
     for file in files:
         for rung in file.rungs:
-            is_optional = rung.name == "emulate" and rung.status is RungStatus.NOT_CHECKED
+            is_optional = rung.name == "emulate" and rung.status in (
+                RungStatus.NOT_CHECKED,
+                RungStatus.RAN,
+            )
             if rung.status is not RungStatus.PASSED and not is_optional:
                 said = "; ".join(rung.details[:3]) or str(rung.status)
                 return Reject(name, rung.name, f"{rung.status}: {said}"[:1000])

@@ -128,11 +128,16 @@ inline API(Error_t) API(MemGetInfo)(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{1} << 34;
   return API(Success);
 }
-inline API(Error_t) API(MemcpyAsync)(void* to, const void* from, std::size_t n, API(MemcpyKind), API(Stream_t) s = nullptr) {
+inline bool API(IsLeftOut)(API(MemcpyKind) kind) {  // in a run without kernels
+  return kind == API(MemcpyDeviceToHost) && simt::simt_is_idle();
+}
+inline API(Error_t) API(MemcpyAsync)(void* to, const void* from, std::size_t n, API(MemcpyKind) kind, API(Stream_t) s = nullptr) {
+  if (API(IsLeftOut)(kind)) return API(Success);
   simt::enqueue(s, [=] { std::memmove(to, from, n); });
   return API(Success);
 }
-inline API(Error_t) API(Memcpy)(void* to, const void* from, std::size_t n, API(MemcpyKind)) {
+inline API(Error_t) API(Memcpy)(void* to, const void* from, std::size_t n, API(MemcpyKind) kind) {
+  if (API(IsLeftOut)(kind)) return API(Success);
   std::memmove(to, from, n);
   return API(Success);
 }
