@@ -144,7 +144,7 @@ def _device_text(
         advice = "write it as one string"
         return [], [Finding(node.lineno, State.UNPORTED, "device code", "", reason, advice, file)]
     text = literal.text.encode()
-    edits, findings = translation_edits(text, to=to, file=file, own=(), implicit=False)
+    edits, findings, _ = translation_edits(text, to=to, file=file, own=(), implicit=False)
     moved = [replace(finding, line=literal.line(finding.line)) for finding in findings]
     return list(literal.edits(edits)), moved
 

@@ -64,6 +64,9 @@ _BLAS_OF_ROCM_6 = (
     "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
 )
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
+HELPERS_HEAD = (
+    "// Helper functions of this port. Each file names those that it needs, and includes this.\n"
+)
 _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
     "#ifndef", "#ifdef",
@@ -77,6 +80,8 @@ class Translation:
 
     text: str
     findings: tuple[Finding, ...]
+    needs: tuple[str, ...] = ()
+    """Helper functions that it calls."""
 
     @property
     def unported(self) -> tuple[Finding, ...]:
@@ -87,28 +92,38 @@ class Translation:
 
 
 def translate(
-    text: str, *, to: str = "hip", file: str = "", own: Iterable[str] = (), implicit: bool = True
+    text: str,
+    *,
+    to: str = "hip",
+    file: str = "",
+    own: Iterable[str] = (),
+    implicit: bool = True,
+    helpers: str = "",
 ) -> Translation:
     """Translate ``text``; comments and formatting stay.
 
     ``own`` are names that the program declares in other files. ``implicit`` says that the text is a
     compilation unit. The compiler includes the runtime's header in it (nvcc does that for .cu
     files), so that the header may have to be added; and a text that no compiler can read as a whole
-    is unported.
+    is unported. ``helpers`` is the header that holds the helper functions of the project; without
+    one they are written into the text.
 
     Raises:
         UsageError: ``to`` is neither 'hip' nor 'cuda'.
         DialectError: tree-sitter is not installed.
     """
     raw = with_launches(text.encode(errors="surrogateescape"))
-    edits, findings = translation_edits(raw, to=to, file=file, own=own, implicit=implicit)
-    return Translation(apply_edits(raw, edits).decode(errors="surrogateescape"), findings)
+    edits, findings, needs = translation_edits(
+        raw, to=to, file=file, own=own, implicit=implicit, helpers=helpers
+    )
+    return Translation(apply_edits(raw, edits).decode(errors="surrogateescape"), findings, needs)
 
 
 def translation_edits(
-    text: bytes, *, to: str, file: str, own: Iterable[str], implicit: bool
-) -> tuple[tuple[Edit, ...], tuple[Finding, ...]]:
-    """Return the edits that translate ``text`` as :func:`translate` describes, and the findings."""
+    text: bytes, *, to: str, file: str, own: Iterable[str], implicit: bool, helpers: str = ""
+) -> tuple[tuple[Edit, ...], tuple[Finding, ...], tuple[str, ...]]:
+    """Return the edits that translate ``text`` as :func:`translate` describes, the findings, and
+    the helper functions that it needs."""
     if to not in SIDES:
         raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
     source = Source(text)
@@ -138,11 +153,13 @@ def translation_edits(
     for edit, finding in (*renamer.includes(), *renamer.edits(taken)):
         edits += [edit] if edit else []
         findings.append(finding)
-    edits += _prelude(source, to, [need for change in changes for need in change.needs], implicit)
+    needs = tuple(dict.fromkeys(need for change in changes for need in change.needs))
+    functions = _included_helpers(needs, helpers) if helpers and needs else _functions(needs)
+    edits += _prelude(source, to, functions, implicit)
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
     )
-    return tuple(_with_breaks_of(source.text, edits)), tuple(placed)
+    return tuple(_with_breaks_of(source.text, edits)), tuple(placed), needs
 
 
 def _with_breaks_of(text: bytes, edits: Iterable[Edit]) -> Iterator[Edit]:
@@ -162,7 +179,7 @@ def _once(findings: list[Finding]) -> list[Finding]:
     return list(dict.fromkeys(findings))
 
 
-def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
+def _prelude(source: Source, to: str, functions: str, implicit: bool) -> list[Edit]:
     """Return edits that add the runtime's header, if the compiler no longer includes it, and the
     helper functions in use."""
     api = load_map(to)
@@ -179,7 +196,6 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
     if implicit and to == "hip":
         lines += [f"#include <{header}>\n" for header in _brought_by_nvcc(source, set(paths))]
     edits = [Edit(0, 0, "".join(lines))] if lines else []
-    functions = _functions(needs)
     if to == "hip" and any(path.startswith("cublas") for path in paths):
         functions = _brought_by_cublas(source, became) + functions
     if functions:
@@ -245,7 +261,8 @@ def _function_table() -> dict[str, dict[str, object]]:
     return tomllib.loads((TABLES / "functions.toml").read_text())
 
 
-def _functions(needs: list[str]) -> str:
+def _ordered(needs: Iterable[str]) -> list[str]:
+    """Return helper functions and those that they call, each after what it calls."""
     table = _function_table()
     ordered: list[str] = []
 
@@ -257,11 +274,34 @@ def _functions(needs: list[str]) -> str:
 
     for need in needs:
         add(need)
-    parts = [
+    return ordered
+
+
+def _functions(needs: Iterable[str]) -> str:
+    """Return helper functions as text of the file that uses them."""
+    table = _function_table()
+    return "".join(
         f"#ifndef PORT_{n.upper()}\n#define PORT_{n.upper()}\n{_text(table[n])}\n#endif\n"
-        for n in ordered
-    ]
+        for n in _ordered(needs)
+    )
+
+
+def helper_header(needs: Iterable[str]) -> str:
+    """Return the header of a project's helper functions; a file that includes it names those that
+    it needs by macros before."""
+    parts = [HELPERS_HEAD]
+    for name in _ordered(needs):
+        word = name.upper()
+        parts.append(
+            f"#if defined(PORT_NEEDS_{word}) && !defined(PORT_{word})\n#define PORT_{word}\n"
+            f"{_text(_function_table()[name])}\n#endif\n"
+        )
     return "".join(parts)
+
+
+def _included_helpers(needs: Iterable[str], header: str) -> str:
+    names = (f"#define PORT_NEEDS_{name.upper()}\n" for name in _ordered(needs))
+    return "".join([*names, f'#include "{header}"\n'])
 
 
 def _text(entry: dict[str, object]) -> object:

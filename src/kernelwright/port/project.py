@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from kernelwright.hipify import (
     Finding,
     State,
     Translation,
+    helper_header,
     translate,
     translate_cmake,
+    translate_make,
     translate_python,
 )
 from kernelwright.hipify.python_text import device_texts, has_formatted_texts
@@ -44,6 +47,7 @@ from kernelwright.port.tree import (
     is_build_file,
     is_code,
     is_header,
+    is_makefile,
     with_foreign_headers,
 )
 from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
@@ -51,6 +55,8 @@ from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
 RUNGS = (0, 1, 2, 3, 4)
 DEFAULT_RUNGS = (0, 1)
 EMULATED = 2
+HELPERS = "port_helpers.h"
+"""Header of the helper functions of a project's port."""
 REPORTED_EVERY_S = 2.0
 """Time between two reports while files are checked."""
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}
@@ -73,6 +79,8 @@ class PortOptions:
     exclude: tuple[str, ...] = ()
     """Patterns of paths in the project that are left alone."""
     is_strict: bool = False
+    has_helper_header: bool = True
+    """Whether a project's helper functions are in one header, not in each file that needs them."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -173,12 +181,32 @@ class _Project:
             if self.places[p].name != Path(name).name
         }
         done = {
-            p: _translated(p, self.texts[p], to, name, own.get(p, frozenset()), renamed)
+            p: translate(
+                self.texts[p],
+                to=to,
+                file=self.names[p],
+                own=own.get(p, frozenset()),
+                implicit=p.suffix in (".cu", ".hip"),
+                helpers=self._helpers_for(p, len(code)),
+            )
+            if p in code
+            else _translated(p, self.texts[p], to, name, renamed)
             for p, name in self.names.items()
         }
         return done | {
             p: with_foreign_headers(p, done[p], self.folder) for p in code if p in self.names
         }
+
+    def _helpers_for(self, path: Path, n_files: int) -> str:
+        """Return the name by which a file includes the header of helper functions; empty if it
+        holds them itself."""
+        if not self.options.has_helper_header or n_files == 1:
+            return ""
+        return os.path.relpath(self.under / HELPERS, self.places[path].parent)
+
+    @property
+    def _has_helpers(self) -> bool:
+        return any(f'{HELPERS}"\n' in t.text.replace("\r", "") for t in self._translations.values())
 
     @property
     def checked(self) -> list[Path]:
@@ -188,7 +216,9 @@ class _Project:
     @property
     def written(self) -> list[Path]:
         database = self.under / DATABASE
-        return [*self.places.values(), *([database] if self._has_database else [])]
+        made = [database] if self._has_database else []
+        made += [self.under / HELPERS] if self._has_helpers else []
+        return [*self.places.values(), *made]
 
     @property
     def _has_database(self) -> bool:
@@ -205,6 +235,9 @@ class _Project:
             place: self._translations[p].text if p in self._translations else self.texts[p]
             for p, place in self.places.items()
         }
+        if self._has_helpers:
+            needs = dict.fromkeys(need for t in self._translations.values() for need in t.needs)
+            texts[self.under / HELPERS] = helper_header(needs)
         write_outputs(self.under, self.places, texts | database)
 
     def report(self, files: Sequence[PortedFile], *, is_whole: bool = True) -> PortReport:
@@ -366,14 +399,14 @@ def _check(options: PortOptions) -> None:
 
 
 def _translated(
-    path: Path, text: str, to: str, name: str, own: Iterable[str], renamed: Mapping[str, str]
+    path: Path, text: str, to: str, name: str, renamed: Mapping[str, str]
 ) -> Translation:
+    """Translate a file of Python or of a build system."""
     if path.suffix == ".py":
         return _translated_python(text, to, name, renamed)
-    if is_build_file(path):
-        return translate_cmake(text, to=to, file=name)
-    is_unit = path.suffix in (".cu", ".hip")
-    return translate(text, to=to, file=name, own=own, implicit=is_unit)
+    if is_makefile(path):
+        return translate_make(text, to=to, file=name)
+    return translate_cmake(text, to=to, file=name)
 
 
 def _translated_python(text: str, to: str, name: str, renamed: Mapping[str, str]) -> Translation:

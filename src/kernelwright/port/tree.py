@@ -18,9 +18,8 @@ from kernelwright.port.reach import includes_outside, inclusions, with_includes
 UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx", ".c")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl")
 CMAKE = "CMakeLists.txt"
-MAKES = ("Makefile", "makefile", "GNUmakefile")
-BUILDS = (".cmake", ".mk", ".make")
-KNOWN = (*UNITS, *HEADERS, ".py", *BUILDS)
+KNOWN = (*UNITS, *HEADERS, ".py", ".cmake")
+_MAKE = re.compile(r"(GNU)?[Mm]akefile\S*|make\.config|\S+\.(mk|make)")
 BESIDE = re.compile(
     r"(pyproject\.toml|setup\.cfg|meson\.build|MANIFEST\.in|configure\S*|README\S*|LICEN[CS]E\S*|VERSION"
     r"|requirements\S*\.txt|\S+\.(in|sh|ac|am|map|inc))"
@@ -41,7 +40,11 @@ _SCRIPTS = re.compile(r"\.(cu|hip)['\"]|CUDAExtension")
 
 def is_build_file(path: Path) -> bool:
     """Return whether it is a file of CMake or Make."""
-    return path.name in (CMAKE, *MAKES) or path.suffix in BUILDS
+    return path.name == CMAKE or path.suffix == ".cmake" or is_makefile(path)
+
+
+def is_makefile(path: Path) -> bool:
+    return _MAKE.fullmatch(path.name) is not None
 
 
 def is_code(path: Path) -> bool:

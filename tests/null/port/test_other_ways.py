@@ -187,7 +187,7 @@ def test_packages_flags_and_languages_of_a_build_become_the_other_sides():
 
 @pytest.mark.parametrize(
     "flag",
-    ["-maxrregcount=64", "--maxrregcount 64", "-lineinfo", "-Xcompiler=-fopenmp", "-rdc=true"],
+    ["-maxrregcount=64", "--maxrregcount 64", "-Xcompiler=-fopenmp", "-rdc=true"],
 )
 def test_flags_that_only_nvcc_knows_are_reported(flag):
     done = translate_cmake(f"target_compile_options(p PRIVATE -O3 {flag})\n")

@@ -50,8 +50,9 @@ collectives."""
 C_FLAGS = (
     "-std=gnu17", "-O1", "-g1", "-w", "-fno-pie", "-Wno-implicit-function-declaration",
     "-Wno-int-conversion", "-Wno-implicit-int", "-Wno-incompatible-function-pointer-types",
+    "-Wno-incompatible-pointer-types",
 )  # fmt: skip
-"""Flags for plain C; the last four are warnings that clang 16 and newer make errors of."""
+"""Flags for plain C; the last five are warnings that clang 16 and newer make errors of."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 RUNTIME = "runtime.o"
@@ -194,7 +195,8 @@ def compile_c(
     source.write_text(
         f"#line 1 {json.dumps(name, ensure_ascii=False)}\n{text}", errors="surrogateescape"
     )
-    flags = ("-x", "c", *C_FLAGS, "-idirafter", str(HEADERS))
+    after = (word for path in (HEADERS / "c", HEADERS) for word in ("-idirafter", str(path)))
+    flags = ("-x", "c", *C_FLAGS, *after)
     _compile(source, object_, flags, includes, defines)
     return object_
 

@@ -15,7 +15,7 @@ from kernelwright.dialects.amdgpu import assemble_hip
 from kernelwright.hipify import State
 from kernelwright.port.corpus.provenance import Provenance
 from kernelwright.port.ladder import RungStatus
-from kernelwright.port.project import port
+from kernelwright.port.project import PortOptions, port_with
 from kernelwright.port.report import PortedFile, PortReport
 
 MAX_BYTES = 1 << 20  # longer sources are generated
@@ -96,7 +96,8 @@ def make_pair(
         alone, out = Path(folder, "cuda"), Path(folder, "hip")
         headers = _copy(path, tree, alone)
         try:
-            report = port(alone, out=out, targets=targets, rungs=rungs)
+            options = PortOptions(targets=tuple(targets), rungs=rungs, has_helper_header=False)
+            report = port_with(alone, options, out=out)
             return _pair(name, report, origin, alone, headers)
         except KernelwrightError as error:
             return Reject(name, "read", f"{error.what}; {error.seen}")

@@ -69,7 +69,14 @@ struct API(PointerAttributes) { int type, device; void *devicePointer, *hostPoin
   int memoryBusWidth, l2CacheSize, concurrentKernels, cooperativeLaunch, managedMemory;          \
   int canMapHostMemory, unifiedAddressing, integrated, ECCEnabled, deviceOverlap;                \
   int asyncEngineCount, kernelExecTimeoutEnabled, computeMode, pciBusID, pciDeviceID;            \
-  int concurrentManagedAccess, pageableMemoryAccess, maxBlocksPerMultiProcessor;
+  int concurrentManagedAccess, pageableMemoryAccess, maxBlocksPerMultiProcessor;                 \
+  std::size_t memPitch, textureAlignment, texturePitchAlignment, surfaceAlignment;               \
+  int maxTexture1D, maxTexture1DLinear, maxTexture2D[2], maxTexture2DLinear[3], maxTexture3D[3]; \
+  int regsPerMultiprocessor, streamPrioritiesSupported, tccDriver, pciDomainID, isMultiGpuBoard; \
+  int maxSurface1D, maxSurface2D[2], globalL1CacheSupported, localL1CacheSupported;              \
+  int hostNativeAtomicSupported, computePreemptionSupported, singleToDoublePrecisionPerfRatio;   \
+  int cooperativeMultiDeviceLaunch, directManagedMemAccessFromHost, multiGpuBoardGroupID;        \
+  int canUseHostPointerForRegisteredMem, persistingL2CacheMaxSize, accessPolicyMaxWindowSize;
 
 inline API(Error_t) API(Ok)() { return API(Success); }
 inline int& API(Last)() { static int last = 0; return last; }
@@ -215,7 +222,9 @@ template <typename P> API(Error_t) API(FillProperties)(P* p, int device) {
   p->memoryClockRate = 1000000, p->memoryBusWidth = 1024, p->l2CacheSize = 1 << 22;
   p->concurrentKernels = p->cooperativeLaunch = p->managedMemory = p->canMapHostMemory = 1;
   p->unifiedAddressing = p->asyncEngineCount = p->concurrentManagedAccess = 1;
-  p->maxBlocksPerMultiProcessor = 16;
+  p->maxBlocksPerMultiProcessor = 16, p->regsPerMultiprocessor = 65536;
+  p->memPitch = 2147483647, p->textureAlignment = 512, p->texturePitchAlignment = 32;
+  p->surfaceAlignment = 512, p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = 65536;
   return API(Success);
 }
 
