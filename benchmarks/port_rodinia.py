@@ -56,12 +56,12 @@ def mesh(folder: Path) -> None:
     (folder / "mesh.txt").write_text("\n".join(rows) + "\n")
 
 
-def heat(folder: Path) -> None:
+def temperatures(folder: Path) -> None:
     (folder / "temp").write_text(grid(323, 341, 64 * 64))
     (folder / "power").write_text(grid(0, 0.01, 64 * 64))
 
 
-def heat_3d(folder: Path) -> None:
+def temperatures_3d(folder: Path) -> None:
     (folder / "temp").write_text(grid(323, 341, 64 * 64 * 2))
     (folder / "power").write_text(grid(0, 0.01, 64 * 64 * 2))
 
@@ -153,7 +153,7 @@ class Case:
     """Where it is run, below the folder with its inputs."""
     fewer: tuple[str, str] = ("", "")
     """A constant of the program that makes it run for long, and what replaces it."""
-    is_with_helpers: bool = False
+    is_with_common: bool = False
     """Whether it needs headers of NVIDIA's samples, which are then ported with it."""
 
 
@@ -162,18 +162,18 @@ CASES = {
     "b+tree": Case("b+tree", "main.c", "file keys.txt command command.txt", tree),
     "backprop": Case("backprop", "backprop_cuda.cu", "64"),
     "bfs": Case("bfs", "bfs.cu", "graph.txt", graph),
-    "cfd": Case("cfd", "euler3d.cu", "mesh.txt", mesh, fewer=ITERATIONS, is_with_helpers=True),
+    "cfd": Case("cfd", "euler3d.cu", "mesh.txt", mesh, fewer=ITERATIONS, is_with_common=True),
     "cfd double": Case(
-        "cfd", "euler3d_double.cu", "mesh.txt", mesh, fewer=ITERATIONS, is_with_helpers=True
+        "cfd", "euler3d_double.cu", "mesh.txt", mesh, fewer=ITERATIONS, is_with_common=True
     ),
     "dwt2d": Case("dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb),
     "gaussian": Case("gaussian", "gaussian.cu", "-s 16"),
-    "heartwall": Case("heartwall", "main.cu", "test.avi 2", video),
-    "hotspot": Case("hotspot", "hotspot.cu", "64 2 2 temp power output.out", heat),
-    "hotspot3D": Case("hotspot3D", "3D.cu", "64 2 2 power temp output.out", heat_3d),
+    "heartwall": Case("heartwall", "main.cu", "test.avi 1", video),
+    "hotspot": Case("hotspot", "hotspot.cu", "64 2 2 temp power output.out", temperatures),
+    "hotspot3D": Case("hotspot3D", "3D.cu", "64 2 2 power temp output.out", temperatures_3d),
     "huffman": Case("huffman", "main_test_cu.cu", "bytes.in", noise),
     "hybridsort": Case("hybridsort", "main.cu", "floats.txt", floats),
-    "kmeans": Case("kmeans", "kmeans.c", "-o -i points.txt -m 4 -n 4 -l 1", clusters),
+    "kmeans": Case("kmeans", "kmeans_cuda.cu", "-o -i points.txt -m 4 -n 4 -l 1", clusters),
     "lavaMD": Case("lavaMD", "main.c", "-boxes1d 2"),
     "leukocyte": Case("leukocyte", "CUDA/detect_main.c", "test.avi 1", video),
     "lud": Case("lud", "cuda/lud.cu", "-s 48 -v"),
@@ -244,7 +244,7 @@ def climbed(
 def _sources(case: Case, root: Path, common: Path | None, to: Path) -> Path:
     """Return a copy of a program's sources, with helper headers if it needs them."""
     shutil.copytree(root / "cuda" / case.folder, to)
-    for header in common.glob("*.h") if common and case.is_with_helpers else ():
+    for header in common.glob("*.h") if common and case.is_with_common else ():
         if header.name.startswith(("helper_", "exception")):
             shutil.copyfile(header, to / header.name)
     old, new = case.fewer

@@ -31,7 +31,7 @@ def translate_python(
 
     Covers the sources given to ``load_inline`` and to runtime compilers, f-strings, strings that
     Python puts together, and the libraries, functions and options that the file names itself; and
-    names of files that are ``renamed``. Line numbers of findings are the Python file's. Not
+    names of files that are ``renamed``. The line numbers of findings are the Python file's. Not
     covered: strings that are put together at run time, and files whose text is created then.
 
     Raises:
@@ -98,6 +98,14 @@ def _formatted(tree: ast.Module) -> Iterator[ast.expr]:
             yield node.left
         elif isinstance(node, ast.Attribute) and node.attr in ("format", "format_map", "replace"):
             yield node.value
+
+
+def starts_of_lines(text: str) -> list[int]:
+    """Return the offset in bytes at which each line begins."""
+    starts = [0]
+    for line in text.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
 
 
 class _Places:

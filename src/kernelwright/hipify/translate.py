@@ -64,7 +64,7 @@ _BLAS_OF_ROCM_6 = (
     "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
 )
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
-HELPERS_HEAD = (
+HEAD_OF_FUNCTIONS = (
     "// Helper functions of this port. Each file names those that it needs, and includes this.\n"
 )
 _BEFORE_CODE = (
@@ -98,14 +98,14 @@ def translate(
     file: str = "",
     own: Iterable[str] = (),
     implicit: bool = True,
-    helpers: str = "",
+    header: str = "",
 ) -> Translation:
     """Translate ``text``; comments and formatting stay.
 
     ``own`` are names that the program declares in other files. ``implicit`` says that the text is a
     compilation unit. The compiler includes the runtime's header in it (nvcc does that for .cu
     files), so that the header may have to be added; and a text that no compiler can read as a whole
-    is unported. ``helpers`` is the header that holds the helper functions of the project; without
+    is unported. ``header`` is the one that holds the helper functions of the project; without
     one they are written into the text.
 
     Raises:
@@ -114,13 +114,13 @@ def translate(
     """
     raw = with_launches(text.encode(errors="surrogateescape"))
     edits, findings, needs = translation_edits(
-        raw, to=to, file=file, own=own, implicit=implicit, helpers=helpers
+        raw, to=to, file=file, own=own, implicit=implicit, header=header
     )
     return Translation(apply_edits(raw, edits).decode(errors="surrogateescape"), findings, needs)
 
 
 def translation_edits(
-    text: bytes, *, to: str, file: str, own: Iterable[str], implicit: bool, helpers: str = ""
+    text: bytes, *, to: str, file: str, own: Iterable[str], implicit: bool, header: str = ""
 ) -> tuple[tuple[Edit, ...], tuple[Finding, ...], tuple[str, ...]]:
     """Return the edits that translate ``text`` as :func:`translate` describes, the findings, and
     the helper functions that it needs."""
@@ -154,7 +154,7 @@ def translation_edits(
         edits += [edit] if edit else []
         findings.append(finding)
     needs = tuple(dict.fromkeys(need for change in changes for need in change.needs))
-    functions = _included_helpers(needs, helpers) if helpers and needs else _functions(needs)
+    functions = _inclusion_of(needs, header) if header and needs else _functions(needs)
     edits += _prelude(source, to, functions, implicit)
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
@@ -286,10 +286,10 @@ def _functions(needs: Iterable[str]) -> str:
     )
 
 
-def helper_header(needs: Iterable[str]) -> str:
+def functions_header(needs: Iterable[str]) -> str:
     """Return the header of a project's helper functions; a file that includes it names those that
     it needs by macros before."""
-    parts = [HELPERS_HEAD]
+    parts = [HEAD_OF_FUNCTIONS]
     for name in _ordered(needs):
         word = name.upper()
         parts.append(
@@ -299,7 +299,7 @@ def helper_header(needs: Iterable[str]) -> str:
     return "".join(parts)
 
 
-def _included_helpers(needs: Iterable[str], header: str) -> str:
+def _inclusion_of(needs: Iterable[str], header: str) -> str:
     names = (f"#define PORT_NEEDS_{name.upper()}\n" for name in _ordered(needs))
     return "".join([*names, f'#include "{header}"\n'])
 

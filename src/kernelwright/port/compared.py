@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from kernelwright.dialects.simt import machine
 
 OUTPUT = "the output"
@@ -21,6 +23,9 @@ N_PARENTS = 4
 """Folders above a program's own whose files it can reach by relative paths."""
 N_LAST = 3
 """Lines of a program's error output that messages quote."""
+COPIES = "copies from the device"
+ROUNDING = 1e-4
+"""Relative difference of numbers in copies that is left to rounding."""
 VALUE_BYTES = 4
 """Size at which values of binary files are counted."""
 _TIMED = re.compile(
@@ -28,6 +33,7 @@ _TIMED = re.compile(
     r"(?:[mun]?s|[mu]?secs?|seconds?|[KMGT]i?B/s|[MGT]FLOPS?(?:/s)?)\b"
 )
 """A number and its unit of time or of a rate, on one line."""
+_PERCENT = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[ \t]*%")
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ class Left:
     output: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     errors: str = ""
+    copies: bytes = b""
+    """What it copied from the device, under the emulation."""
 
     @property
     def texts(self) -> dict[str, str]:
@@ -70,15 +78,24 @@ def loose_lines(outputs: Sequence[str]) -> frozenset[int]:
     return frozenset(i for i, lines in enumerate(rows) if len(set(lines)) > 1)
 
 
+def untimed(text: str) -> list[str]:
+    """Return the lines of a text, with a mark in place of each number with a unit of time or of a
+    rate, and of percentages beside them."""
+    return [
+        _PERCENT.sub("<time>", line) if "<time>" in line else line
+        for line in _TIMED.sub("<time>", text).splitlines()
+    ]
+
+
 def differences(output: str, wanted: str, loose: frozenset[int]) -> list[str]:
     """Return the lines of ``output`` that differ from ``wanted``, except those numbered ``loose``.
 
     Numbers with a unit of time or of a rate are not compared.
     """
-    lines, want = (_TIMED.sub("<time>", text).splitlines() for text in (output, wanted))
-    if len(lines) == len(want) and all(
-        a == b for i, (a, b) in enumerate(zip(lines, want, strict=True)) if i not in loose
-    ):
+    lines, want = untimed(output), untimed(wanted)
+    if len(lines) == len(want):
+        lines = [want[i] if i in loose else line for i, line in enumerate(lines)]
+    if lines == want:
         return []
     changed = [
         d
@@ -120,7 +137,8 @@ def counted(before: Sequence[Left], idle: Left | None) -> dict[str, int]:
     """Return how many values were compared, by the place where the original left them.
 
     A value is a word of the output or of a file that is the same in all runs of the original and
-    another in the run ``idle``, in which no kernel ran. Without ``idle`` all numbers count.
+    another in the run ``idle``, in which no kernel ran. Without ``idle`` all numbers count. If
+    there is none, the words that were copied from the device count.
     """
     first = before[0]
     found = {
@@ -136,15 +154,40 @@ def counted(before: Sequence[Left], idle: Left | None) -> dict[str, int]:
         if all(run.files.get(name) == data for run in before):
             is_idle = idle is not None and idle.files.get(name) == data
             found[name] = 0 if is_idle else max(1, len(data) // VALUE_BYTES)
-    return {name: n for name, n in found.items() if n}
+    left = {name: n for name, n in found.items() if n}
+    copies = first.copies
+    if left or not copies or any(run.copies != copies for run in before):
+        return left
+    return {COPIES: max(1, len(copies) // VALUE_BYTES)}
+
+
+def copies_differ(after: bytes, wanted: bytes) -> list[str]:
+    """Return how copies from the device differ, in words; numbers may be off by rounding, because
+    sums by atomics depend on the schedule."""
+    if len(after) != len(wanted):
+        return [f"copies {len(after):,} bytes from the device; the original {len(wanted):,}"]
+    if after == wanted:
+        return []
+    n = len(wanted) // VALUE_BYTES * VALUE_BYTES
+    a, b = (np.frombuffer(copies[:n], np.uint32) for copies in (after, wanted))
+    with np.errstate(all="ignore"):
+        is_near = np.isclose(a.view(np.float32), b.view(np.float32), rtol=ROUNDING, atol=0)
+    if n % 8 == 0:
+        with np.errstate(all="ignore"):
+            near = np.isclose(a.view(np.float64), b.view(np.float64), rtol=ROUNDING, atol=0)
+        is_near |= np.repeat(near, 2)
+    wrong = np.flatnonzero((a != b) & ~is_near)
+    if not wrong.size:
+        return []
+    return [f"copies other values from the device: {wrong.size:,} of {a.size:,}"]
 
 
 def _values(text: str, loose: frozenset[int], idle: str | None) -> int:
-    lines = _TIMED.sub("<time>", text).splitlines()
+    lines = untimed(text)
     kept = [(i, line) for i, line in enumerate(lines) if i not in loose]
     if idle is None:
         return sum(len(re.findall(r"(?<![\w.])[-+]?\.?\d", line)) for _, line in kept)
-    others = _TIMED.sub("<time>", idle).splitlines()
+    others = untimed(idle)
     left = Counter(others)
     n = 0
     for i, line in kept:

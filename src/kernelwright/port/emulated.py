@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify.warp_synchrony import in_step, in_waves
 from kernelwright.port.compared import (
+    COPIES,
     OUTPUT,
     Left,
+    copies_differ,
     counted,
     ended,
     faults_of,
@@ -90,6 +91,8 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
                 where = f"{width} lanes, {schedule}"
                 details += [f"{where}: {said}" for said in _complaints(run, found)]
                 said_of = faults_of(left, found.runs, options.limit_s)
+                if COPIES in dict(found.values) and not said_of:
+                    said_of = copies_differ(left.copies, found.runs[0].copies)
                 details += [f"{where}: {said}" for said in said_of]
                 if run.exit_code in (machine.LATE, machine.HANG):
                     break  # the other schedules would take as long
@@ -142,7 +145,7 @@ def _ran(
         how = machine.Running(options.arguments, options.limit_s, options.stdin, place)
         run = machine.run(program, width=width, schedule=schedule, how=how, is_idle=is_idle)
         files = dict(written_since(before, place, options.compare))
-    return run, Left(run.exit_code, run.output, files, run.errors)
+    return run, Left(run.exit_code, run.output, files, run.errors, run.copies)
 
 
 def _said(run: machine.EmulatedRun) -> list[str]:
@@ -172,8 +175,3 @@ def shown(rung: Rung) -> str:
 def at_folder(options: RunOptions, folder: Path | None) -> RunOptions:
     """Return the options for a program in ``folder``, unless they name another folder."""
     return options if options.folder is not None else replace(options, folder=folder)
-
-
-def linked_units(rungs: Sequence[Rung]) -> frozenset[str]:
-    """Return the units of programs that were built for the emulation."""
-    return frozenset(unit for rung in rungs for unit in rung.units)

@@ -15,7 +15,7 @@ from kernelwright.hipify import (
     Finding,
     State,
     Translation,
-    helper_header,
+    functions_header,
     translate,
     translate_cmake,
     translate_make,
@@ -55,7 +55,7 @@ from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
 RUNGS = (0, 1, 2, 3, 4)
 DEFAULT_RUNGS = (0, 1)
 EMULATED = 2
-HELPERS = "port_helpers.h"
+FUNCTIONS = "port_functions.h"
 """Header of the helper functions of a project's port."""
 REPORTED_EVERY_S = 2.0
 """Time between two reports while files are checked."""
@@ -79,7 +79,7 @@ class PortOptions:
     exclude: tuple[str, ...] = ()
     """Patterns of paths in the project that are left alone."""
     is_strict: bool = False
-    has_helper_header: bool = True
+    has_one_header: bool = True
     """Whether a project's helper functions are in one header, not in each file that needs them."""
 
     @property
@@ -187,7 +187,7 @@ class _Project:
                 file=self.names[p],
                 own=own.get(p, frozenset()),
                 implicit=p.suffix in (".cu", ".hip"),
-                helpers=self._helpers_for(p, len(code)),
+                header=self._header_for(p, len(code)),
             )
             if p in code
             else _translated(p, self.texts[p], to, name, renamed)
@@ -197,16 +197,18 @@ class _Project:
             p: with_foreign_headers(p, done[p], self.folder) for p in code if p in self.names
         }
 
-    def _helpers_for(self, path: Path, n_files: int) -> str:
+    def _header_for(self, path: Path, n_files: int) -> str:
         """Return the name by which a file includes the header of helper functions; empty if it
         holds them itself."""
-        if not self.options.has_helper_header or n_files == 1:
+        if not self.options.has_one_header or n_files == 1:
             return ""
-        return os.path.relpath(self.under / HELPERS, self.places[path].parent)
+        return os.path.relpath(self.under / FUNCTIONS, self.places[path].parent)
 
     @property
-    def _has_helpers(self) -> bool:
-        return any(f'{HELPERS}"\n' in t.text.replace("\r", "") for t in self._translations.values())
+    def _has_functions(self) -> bool:
+        return any(
+            f'{FUNCTIONS}"\n' in t.text.replace("\r", "") for t in self._translations.values()
+        )
 
     @property
     def checked(self) -> list[Path]:
@@ -217,7 +219,7 @@ class _Project:
     def written(self) -> list[Path]:
         database = self.under / DATABASE
         made = [database] if self._has_database else []
-        made += [self.under / HELPERS] if self._has_helpers else []
+        made += [self.under / FUNCTIONS] if self._has_functions else []
         return [*self.places.values(), *made]
 
     @property
@@ -235,9 +237,9 @@ class _Project:
             place: self._translations[p].text if p in self._translations else self.texts[p]
             for p, place in self.places.items()
         }
-        if self._has_helpers:
+        if self._has_functions:
             needs = dict.fromkeys(need for t in self._translations.values() for need in t.needs)
-            texts[self.under / HELPERS] = helper_header(needs)
+            texts[self.under / FUNCTIONS] = functions_header(needs)
         write_outputs(self.under, self.places, texts | database)
 
     def report(self, files: Sequence[PortedFile], *, is_whole: bool = True) -> PortReport:

@@ -115,9 +115,23 @@ def test_files_that_a_program_writes_are_compared(tmp_path):
     assert rung.status is RungStatus.FAILED and "in result.txt: " in rung.details[0]
 
 
-def test_a_program_that_leaves_nothing_of_its_kernels_is_not_passed(tmp_path):
-    (tmp_path / "a.cu").write_text(program(rest='printf("%d threads, done\\n", 32);'))
-    rung = run(tmp_path)
+def test_a_program_that_leaves_nothing_of_its_kernels_is_compared_by_its_copies():
+    original = program(rest='printf("%d threads, done\\n", 32);')
+    ported = translate(original).text
+    rung = emulates(Program.of(original), Program.of(ported))
+    assert rung.status is RungStatus.PASSED and rung.values == (("copies from the device", 32),)
+    rung = emulates(Program.of(original), Program.of(ported.replace("* n", "+ n")))
+    assert "copies other values from the device: 32 of 32" in rung.details[0]
+
+
+def test_a_program_with_nothing_to_compare_is_not_passed():
+    original = (
+        program()
+        .replace("cudaMemcpy(h,", "if (n) cudaMemcpy(h,")
+        .replace("int main() {", "int main() {\n  const int n = 0;")
+        .replace('printf("%d\\n", h[2])', 'puts("done")')
+    )
+    rung = emulates(Program.of(original), Program.of(translate(original).text))
     assert rung.status is RungStatus.RAN and rung.values == ()
 
 
@@ -200,6 +214,28 @@ int main() {
 """
     (tmp_path / "a.cu").write_text(text)
     assert run(tmp_path).status is RungStatus.PASSED
+
+
+def test_times_and_seeds_are_the_same_in_every_run():
+    text = """#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <sys/time.h>
+__global__ void k(int* p) { *p = 7; }
+int main() {
+  int *d, h;
+  timeval now;
+  gettimeofday(&now, nullptr);
+  srand(time(nullptr));
+  auto at = std::chrono::steady_clock::now().time_since_epoch().count();
+  cudaMalloc(&d, 4);
+  k<<<1, 1>>>(d);
+  cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
+  printf("%d %d %ld %lld %ld\\n", h, rand(), (long)now.tv_usec, (long long)at, (long)clock());
+}
+"""
+    rung = emulates(Program.of(text), Program.of(translate(text).text))
+    assert rung.status is RungStatus.PASSED and rung.values == (("the output", 1),)
 
 
 def test_a_run_that_is_stopped_leaves_the_report_of_what_was_done(tmp_path, monkeypatch):

@@ -2,8 +2,14 @@
 
 import pytest
 
-from kernelwright.hipify import State, translate, translate_python
-from kernelwright.port import port
+from kernelwright.hipify import (
+    State,
+    translate,
+    translate_cmake,
+    translate_make,
+    translate_python,
+)
+from kernelwright.port import PortOptions, port, port_with
 from kernelwright.port.views import as_page, as_patch, as_sarif
 
 KERNEL = "__global__ void k(int* p) { cudaFree(p); }\n"
@@ -122,6 +128,66 @@ def test_a_project_is_written_whole(tmp_path):
     assert [file.path for file in report.files] == ["k.cu"]
 
 
+MAKEFILE = """NVCC = /usr/local/cuda/bin/nvcc  # nvcc of CUDA
+%.o: %.cu
+\t$(NVCC) -Xcompiler "-Wall -O3" -gencode arch=compute_80,code=sm_80 -lineinfo -c $< -o $@
+p: k.o
+\t$(NVCC) $^ -L$(CUDA_PATH)/lib64 -lcudart -lcublas -o $@
+"""
+
+
+def test_a_makefile_builds_with_hipcc():
+    done = translate_make(MAKEFILE)
+    assert (
+        done.text
+        == """NVCC = /opt/rocm/bin/hipcc  # nvcc of CUDA
+%.o: %.hip
+\t$(NVCC) -Wall -O3  -gline-tables-only -c $< -o $@
+p: k.o
+\t$(NVCC) $^ -L$(CUDA_PATH)/lib -lamdhip64 -lhipblas -o $@
+"""
+    )
+    assert [f.construct for f in done.findings if f.state is State.CHANGED] == [
+        "-gencode arch=compute_80,code=sm_80"
+    ]
+    assert ".cu" in translate_make(done.text, to="cuda").text
+
+
+def test_words_left_in_a_makefile_are_a_verdict_of_their_own(tmp_path):
+    (tmp_path / "k.cu").write_text(KERNEL)
+    (tmp_path / "Makefile").write_text("k.o: k.cu\n\tnvcc -dlink k.cu\n")
+    report = port(tmp_path, rungs=(0,))
+    assert report.is_done and not report.is_build_done
+    assert report.summary == "0 constructs left, 1 words left in build files"
+
+
+def test_words_that_a_projects_own_functions_take_are_not_cmakes():
+    text = "add_benchmark(x MODEL cuda)\ntarget_compile_features(x PUBLIC cuda_std_17)\n"
+    done = translate_cmake(text)
+    assert not done.unported and "hip_std_17" in done.text
+
+
+def test_the_functions_that_a_port_adds_are_in_one_header_of_the_project(tmp_path):
+    vote = "__global__ void {}(int *p) {{ p[0] = __any_sync(~0u, p[1]); }}\n"
+    (tmp_path / "p/src").mkdir(parents=True)
+    (tmp_path / "p/a.cu").write_text(vote.format("a"))
+    (tmp_path / "p/src/b.cu").write_text(vote.format("b"))
+    port(tmp_path / "p", rungs=(0,), out=tmp_path / "out")
+    header = (tmp_path / "out/port_functions.h").read_text()
+    assert "port_any(" in header
+    for name, path in (("a.hip", "port_functions.h"), ("src/b.hip", "../port_functions.h")):
+        text = (tmp_path / "out" / name).read_text()
+        assert f'#define PORT_NEEDS_ANY\n#include "{path}"\n' in text
+        assert "PORT_ANY\n" not in text.replace("PORT_NEEDS_ANY\n", "")
+    port(tmp_path / "p/a.cu", rungs=(0,), out=tmp_path / "alone")
+    assert "port_any(" in (tmp_path / "alone/a.hip").read_text().split("__global__")[0]
+
+
+def test_member_templates_get_the_keyword_that_clang_wants():
+    text = "template <int N> __global__ void k(T<N> t) { t.run<true>(1); t.template go<N>(); }\n"
+    assert "{ t.template run<true>(1); t.template go<N>(); }" in translate(text).text
+
+
 def test_a_patch_a_page_and_sarif_show_the_port(tmp_path):
     (tmp_path / "a.cu").write_text(f"{KERNEL}__global__ void l() {{ cudaNonsense(<1>); }}\n")
     report = port(tmp_path / "a.cu", rungs=(0,))
@@ -134,8 +200,6 @@ def test_a_patch_a_page_and_sarif_show_the_port(tmp_path):
 
 
 def test_strict_counts_what_changed(tmp_path):
-    from kernelwright.port import PortOptions, port_with
-
     (tmp_path / "a.cu").write_text("__global__ __launch_bounds__(256, 4) void k() {}\n")
     for is_strict in (False, True):
         report = port_with(tmp_path / "a.cu", PortOptions(rungs=(0,), is_strict=is_strict))

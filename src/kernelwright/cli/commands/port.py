@@ -1,4 +1,4 @@
-"""``kernelwright port``: CUDA programs to HIP and back, and how far each was checked."""
+"""``kernelwright port``: CUDA to HIP and back, or to Metal, and how far each was checked."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import parse_budget
 from kernelwright.core.task import Task
 from kernelwright.hipify import State
+from kernelwright.loaders import load
 from kernelwright.port import PortOptions, PortReport, RungStatus, port_with
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.emulated import LIMIT_S, NO_OPTIONS, RunOptions, shown
 from kernelwright.port.exact import write_exact
+from kernelwright.port.metal import port_to_metal
 from kernelwright.port.project import DEFAULT_RUNGS, DEFAULT_TARGETS, EMULATED
 from kernelwright.port.views import as_page, as_patch, as_sarif
 from kernelwright.proposers.port.repair import Repair, Repairs
@@ -61,7 +63,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _TRANSLATING = grouped(
     click.option(
         "--to",
-        type=click.Choice(["hip", "cuda"]),
+        type=click.Choice(["hip", "cuda", "metal"]),
         default="hip",
         show_default=True,
         help="Translate to this language.",
@@ -79,7 +81,13 @@ _TRANSLATING = grouped(
         metavar="LIST",
         callback=_rungs,
         help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
-        "Default: 0,1.",
+        "Default: 0,1; of Metal 0,1,2 with --task.",
+    ),
+    click.option(
+        "--task",
+        "solved",
+        metavar="TASK",
+        help="Judge a candidate that is ported to Metal on this task, in rung 2.",
     ),
     click.option(
         "--strict",
@@ -183,6 +191,7 @@ def command(
     to: str,
     targets: str,
     rungs: Rungs,
+    solved: str | None,
     is_strict: bool,
     include: tuple[Path, ...],
     define: tuple[str, ...],
@@ -203,12 +212,17 @@ def command(
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    The exit code is 0 only if no code was left unported, every requested rung passed, and each rung
-    that --rungs names was climbed.
+    To Metal, PATH is one candidate with CUDA. The exit code is 0 only if no code was left unported,
+    every requested rung passed, and each rung that --rungs names was climbed.
     """
     place = out or _beside(path, to)
     given = stdin.read_bytes() if stdin is not None else b""
     running = RunOptions(arguments, given, cwd, time_limit, compare)
+    if solved is not None and to != "metal":
+        raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
+    if to == "metal":
+        _require_plain(running, models)
+        return _answer(_to_metal(path, place, rungs, solved), place)
     if running != NO_OPTIONS and max(rungs or DEFAULT_RUNGS) < EMULATED:
         raise UsageError(
             "--arg, --stdin, --cwd, --time-limit and --compare are for programs that are run",
@@ -229,6 +243,10 @@ def command(
     for file, view in views:
         if file is not None:
             write_exact(file, view(report))
+    return _answer(report, place)
+
+
+def _answer(report: PortReport, place: Path) -> Answer:
     written = Text(f"written to {place}, report in port.json")
     lines: list[RenderableType] = [
         _table(report),
@@ -237,6 +255,23 @@ def command(
         written,
     ]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, lines)
+
+
+def _require_plain(running: RunOptions, models: tuple[str, ...]) -> None:
+    """Refuse options that go with HIP and CUDA only."""
+    if running != NO_OPTIONS or models:
+        given = "--model" if models else "--arg"
+        raise UsageError(
+            f"{given} goes with HIP and CUDA",
+            seen="--to metal",
+            do="let models write it by: optimize TASK --device metal --proposer swarm",
+        )
+
+
+def _to_metal(path: Path, place: Path, rungs: Rungs, solved: str | None) -> PortReport:
+    task = None if solved is None else load(solved)
+    usual = DEFAULT_RUNGS if task is None else (*DEFAULT_RUNGS, EMULATED)
+    return port_to_metal(path, out=place, rungs=usual if rungs is None else rungs, task=task)
 
 
 def _beside(path: Path, to: str) -> Path:

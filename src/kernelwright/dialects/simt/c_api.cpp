@@ -22,7 +22,9 @@ BOTH(int, FreeHost, (void* at), { simt_free(at); return 0; })
 BOTH(int, HostFree, (void* at), { simt_free(at); return 0; })
 BOTH(int, Memset, (void* at, int value, std::size_t n), { std::memset(at, value, n); return 0; })
 BOTH(int, Memcpy, (void* to, const void* from, std::size_t n, int kind), {
-  if (kind != 2 || !machine.is_idle) std::memmove(to, from, n);  // 2: from the device to the host
+  if (kind == 2 && machine.is_idle) return 0;  // 2: from the device to the host
+  std::memmove(to, from, n);
+  if (kind == 2) simt_note_copy(to, n);
   return 0;
 })
 extern "C" int cudaThreadSynchronize() { return 0; }

@@ -15,6 +15,7 @@ from kernelwright.dialects.simt.source import (
     apply_edits,
     arguments,
     callee,
+    member_templates,
     with_launches,
 )
 
@@ -39,7 +40,8 @@ def lower(text: str) -> str:
     AMD assembly.
     """
     source = Source(with_launches(text.encode(errors="surrogateescape")))
-    edits = [*_launches(source), *_launches_by_pointers(source), *_shared(source)]
+    keywords = [Edit(n.start_byte, n.start_byte, "template ") for n in member_templates(source)]
+    edits = [*keywords, *_launches(source), *_launches_by_pointers(source), *_shared(source)]
     return apply_edits(source.text, edits).decode(errors="surrogateescape")
 
 

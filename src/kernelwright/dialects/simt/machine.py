@@ -42,15 +42,15 @@ CHECKS = (
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
 DEVICE_FLAGS = (
-    "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
+    "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off", "-fno-strict-return",
     "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
-collectives."""
+collectives. Functions that end without a value return, as other compilers let them."""
 C_FLAGS = (
-    "-std=gnu17", "-O1", "-g1", "-w", "-fno-pie", "-Wno-implicit-function-declaration",
-    "-Wno-int-conversion", "-Wno-implicit-int", "-Wno-incompatible-function-pointer-types",
-    "-Wno-incompatible-pointer-types",
+    "-std=gnu17", "-O1", "-g1", "-w", "-fno-pie", "-fno-strict-return",
+    "-Wno-implicit-function-declaration", "-Wno-int-conversion", "-Wno-implicit-int",
+    "-Wno-incompatible-function-pointer-types", "-Wno-incompatible-pointer-types",
 )  # fmt: skip
 """Flags for plain C; the last five are warnings that clang 16 and newer make errors of."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
@@ -82,6 +82,8 @@ class EmulatedRun:
     output: str
     errors: str = ""
     """What it wrote to its error output."""
+    copies: bytes = b""
+    """What it copied from the device to the host, up to 64 MiB."""
     complaints: tuple[Complaint, ...] = ()
     threads: int = 0
     barriers: int = 0
@@ -257,12 +259,13 @@ def run(
     then prints does not come from kernels.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        report = Path(scratch, "report.json")
+        report, copied = Path(scratch, "report.json"), Path(scratch, "copies")
         environment = open_environment() | {
             "SIMT_WIDTH": str(width),
             "SIMT_SCHEDULE": schedule,
             "SIMT_REPORT": str(report),
             "SIMT_IDLE": "1" if is_idle else "",
+            "SIMT_COPIES": str(copied),
         }
         try:
             done = subprocess.run(
@@ -278,6 +281,7 @@ def run(
         except subprocess.TimeoutExpired as late:
             return EmulatedRun(width, schedule, LATE, _text(late.stdout), _text(late.stderr))
         text = report.read_text() if report.exists() else ""
+        copies = copied.read_bytes() if copied.exists() else b""
     said = json.loads(text) if text else {}
     raw = said.get("complaints", [])
     places = _places(program, [complaint["site"] for complaint in raw])
@@ -287,7 +291,9 @@ def run(
     )
     counts = {key: said.get(key, 0) for key in ("threads", "barriers", "collectives")}
     printed, errors = _text(done.stdout), _text(done.stderr)
-    return EmulatedRun(width, schedule, done.returncode, printed, errors, complaints, **counts)
+    return EmulatedRun(
+        width, schedule, done.returncode, printed, errors, copies, complaints, **counts
+    )
 
 
 def _text(printed: bytes | None) -> str:

@@ -165,6 +165,14 @@ def _walk(root: Any) -> Iterator[Any]:
                 return
 
 
+def member_templates(source: Source) -> Iterator[Any]:
+    """Yield names of member templates in templates that want the keyword ``template`` before them:
+    nvcc does without it, clang does not."""
+    for node in source.nodes("template_method"):
+        if node.parent.type == "field_expression" and enclosing(node, "template_declaration"):
+            yield node
+
+
 def arguments(call: Any) -> list[Any]:
     """Return the argument nodes of a call expression (empty if it has none)."""
     listed = call.child_by_field_name("arguments")

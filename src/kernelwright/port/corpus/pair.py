@@ -96,7 +96,7 @@ def make_pair(
         alone, out = Path(folder, "cuda"), Path(folder, "hip")
         headers = _copy(path, tree, alone)
         try:
-            options = PortOptions(targets=tuple(targets), rungs=rungs, has_helper_header=False)
+            options = PortOptions(targets=tuple(targets), rungs=rungs, has_one_header=False)
             report = port_with(alone, options, out=out)
             return _pair(name, report, origin, alone, headers)
         except KernelwrightError as error:

@@ -19,6 +19,26 @@ enum API(Error_t) {
   API(ErrorInvalidConfiguration) = 9,
   API(ErrorInvalidSymbol) = 13,
   API(ErrorInvalidDevicePointer) = 17,
+  API(ErrorDeinitialized) = 4, API(ErrorCudartUnloading) = 4, API(ErrorNotInitialized) = 3,
+  API(ErrorInvalidPitchValue) = 12, API(ErrorInvalidHostPointer) = 16, API(ErrorInvalidTexture) = 18,
+  API(ErrorInvalidTextureBinding) = 19, API(ErrorInvalidChannelDescriptor) = 20,
+  API(ErrorInvalidMemcpyDirection) = 21, API(ErrorInsufficientDriver) = 35,
+  API(ErrorInvalidSurface) = 37, API(ErrorDevicesUnavailable) = 46,
+  API(ErrorMissingConfiguration) = 52, API(ErrorPriorLaunchFailure) = 53,
+  API(ErrorInvalidDeviceFunction) = 98, API(ErrorInvalidImage) = 200,
+  API(ErrorInvalidKernelImage) = 200, API(ErrorInvalidContext) = 201, API(ErrorMapFailed) = 205,
+  API(ErrorMapBufferObjectFailed) = 205, API(ErrorUnmapFailed) = 206,
+  API(ErrorUnmapBufferObjectFailed) = 206, API(ErrorNoBinaryForGpu) = 209,
+  API(ErrorNoKernelImageForDevice) = 209, API(ErrorECCNotCorrectable) = 214,
+  API(ErrorECCUncorrectable) = 214, API(ErrorUnsupportedLimit) = 215,
+  API(ErrorInvalidSource) = 300, API(ErrorFileNotFound) = 301,
+  API(ErrorSharedObjectSymbolNotFound) = 302, API(ErrorSharedObjectInitFailed) = 303,
+  API(ErrorOperatingSystem) = 304, API(ErrorInvalidHandle) = 400, API(ErrorNotFound) = 500,
+  API(ErrorIllegalAddress) = 700, API(ErrorLaunchOutOfResources) = 701,
+  API(ErrorLaunchTimeOut) = 702, API(ErrorLaunchTimeout) = 702,
+  API(ErrorPeerAccessAlreadyEnabled) = 704, API(ErrorPeerAccessNotEnabled) = 705,
+  API(ErrorSetOnActiveProcess) = 708, API(ErrorHostMemoryAlreadyRegistered) = 712,
+  API(ErrorHostMemoryNotRegistered) = 713, API(ErrorStreamCaptureUnsupported) = 900,
   API(ErrorNoDevice) = 100,
   API(ErrorInvalidDevice) = 101,
   API(ErrorInvalidResourceHandle) = 400,
@@ -140,12 +160,16 @@ inline bool API(IsLeftOut)(API(MemcpyKind) kind) {  // in a run without kernels
 }
 inline API(Error_t) API(MemcpyAsync)(void* to, const void* from, std::size_t n, API(MemcpyKind) kind, API(Stream_t) s = nullptr) {
   if (API(IsLeftOut)(kind)) return API(Success);
-  simt::enqueue(s, [=] { std::memmove(to, from, n); });
+  simt::enqueue(s, [=] {
+    std::memmove(to, from, n);
+    if (kind == API(MemcpyDeviceToHost)) simt::simt_note_copy(to, n);
+  });
   return API(Success);
 }
 inline API(Error_t) API(Memcpy)(void* to, const void* from, std::size_t n, API(MemcpyKind) kind) {
   if (API(IsLeftOut)(kind)) return API(Success);
   std::memmove(to, from, n);
+  if (kind == API(MemcpyDeviceToHost)) simt::simt_note_copy(to, n);
   return API(Success);
 }
 inline API(Error_t) API(MemcpyPeer)(void* to, int, const void* from, int, std::size_t n) { std::memmove(to, from, n); return API(Success); }
@@ -180,7 +204,9 @@ API(Error_t) API(MemcpyToSymbolAsync)(const T& symbol, const void* from, std::si
 }
 template <typename T>
 API(Error_t) API(MemcpyFromSymbol)(void* to, const T& symbol, std::size_t n, std::size_t offset = 0, API(MemcpyKind) = API(MemcpyDeviceToHost)) {
+  if (API(IsLeftOut)(API(MemcpyDeviceToHost))) return API(Success);
   std::memcpy(to, reinterpret_cast<const char*>(&symbol) + offset, n);
+  simt::simt_note_copy(to, n);
   return API(Success);
 }
 template <typename T> API(Error_t) API(GetSymbolAddress)(void** at, const T& symbol) {
