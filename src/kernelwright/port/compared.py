@@ -21,6 +21,8 @@ MAX_COPIED_BYTES = 16 << 20
 a program may overwrite its own files."""
 N_PARENTS = 4
 """Folders above a program's own whose files it can reach by relative paths."""
+MAX_BESIDE = 256
+"""Entries of a folder above a program's own, up to which it is reached."""
 N_LAST = 3
 """Lines of a program's error output that messages quote."""
 COPIES = "copies from the device"
@@ -239,11 +241,13 @@ def workplace(folder: Path | None, scratch: Path) -> Path:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Return what a folder holds; nothing if it may not be read."""
+    """Return what a folder holds; nothing if it may not be read or holds more than a project's
+    folders do."""
     try:
-        return list(folder.iterdir())
+        found = list(folder.iterdir())
     except OSError:
         return []
+    return found if len(found) <= MAX_BESIDE else []
 
 
 def snapshot(folder: Path) -> dict[Path, tuple[int, int]]:
