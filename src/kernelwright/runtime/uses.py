@@ -6,6 +6,8 @@ import copy
 import functools
 import inspect
 import io
+import subprocess
+import sys
 import tempfile
 import threading
 import warnings
@@ -245,7 +247,37 @@ def _vmapped(module: nn.Module, inputs: Inputs) -> Any:
         return torch.func.vmap(module)(*several)
 
 
+@functools.cache
+def _require_packages(device: str) -> None:
+    """Make, load and call a package of a module without kernels, in a process of its own.
+
+    torch links packages by the machine's g++. If that finds no shared libstdc++, a package has one
+    of its own, and loading it ends the process.
+
+    Raises:
+        RuntimeError: the process ended with an error.
+    """
+    done = subprocess.run([sys.executable, "-c", _PACKAGE, device], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(
+            "torch's own packages fail on this machine, those of modules without kernels too: the "
+            f"process ended with exit code {done.returncode}: {done.stderr.strip()[-150:]}"
+        )
+
+
+_PACKAGE = """
+import sys, tempfile, torch
+x = torch.ones(8, device=sys.argv[1])
+with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+    exported = torch.export.export(torch.nn.ReLU(), (x,))
+    path = folder + "/model.pt2"
+    torch._inductor.aoti_compile_and_package(exported, package_path=path)
+    torch._inductor.aoti_load_package(path)(x)
+"""
+
+
 def _packaged(module: nn.Module, inputs: Inputs) -> Any:
+    _require_packages(next((each.device.type for each in _tensors(inputs)), "cpu"))
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         exported = torch.export.export(module, tuple(inputs))
         path = str(Path(folder, "model.pt2"))
