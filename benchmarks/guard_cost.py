@@ -11,6 +11,7 @@ other processes on the machine lengthen little; and the difference as a share of
 from __future__ import annotations
 
 import argparse
+import copy
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -107,8 +108,9 @@ WAYS = (
 def rows(n_rounds: int, device: str) -> Iterator[tuple[str, ...]]:
     where = device.partition(":")[0]
     for n_layers, n_rows in ((1, 64), (4, 64), (16, 64)):
+        pair = made(n_layers, n_rows, device)
         for way in WAYS:
-            plain, built = made(n_layers, n_rows, device)
+            plain, built = copy.deepcopy(pair)
             x = way.change(torch.randn(n_rows, 64, device=where))
             for module in (plain, built):
                 module.to(x.dtype)

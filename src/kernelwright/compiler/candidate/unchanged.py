@@ -50,6 +50,8 @@ def kept_by(module):
     return vars(module).get("_kept") or vars(module).setdefault("_kept", Kept())
 
 
+is_dynamo_compiling = torch.compiler.is_dynamo_compiling
+"""Looked up once: every call asks."""
 MISS = "the kernels do not serve this call, the module's own forward does"
 
 
@@ -57,13 +59,13 @@ def missed(module, reason):
     """Count a call that the module's own forward serves, and do as ``module.on_miss`` says: "warn"
     once for each reason, "raise", or be "silent". A module that does not say gets a warning."""
     on_miss = getattr(module, "on_miss", "warn")
-    if torch.compiler.is_dynamo_compiling():
+    if is_dynamo_compiling():
         return missed_at_trace(reason, on_miss)
     counts = (module.__dict__.get("_kept") or kept_by(module)).misses
-    n_calls = counts.get(reason, 0)
-    if not n_calls or on_miss == "raise":
+    if reason not in counts or on_miss == "raise":
         tell_of_miss(reason, on_miss)
-    counts[reason] = n_calls + 1
+        counts[reason] = 0
+    counts[reason] += 1
     return None
 
 
@@ -211,7 +213,7 @@ class Described:
         Most calls compare the module's dicts with copies of them, which takes some 0.3 µs a part.
         Only where one differs the module is described anew.
         """
-        if torch.compiler.is_dynamo_compiling():
+        if is_dynamo_compiling():
             return self.why_changed_at_trace(module) or self.difference_at_trace(module)
         kept = kept_by(module)
         if kept.seen is not None:
@@ -227,6 +229,12 @@ class Described:
                 pass
         kept.seen = self.look(module)
         return kept.seen[0]
+
+    def why_still_changed(self, module):
+        """Why the module was found changed, if it still is: known faster than that it is not."""
+        kept = module.__dict__.get("_kept")
+        seen = kept and kept.seen
+        return self.why_changed(module) if seen and seen[0] else ""
 
     def look(self, module):
         """The difference, and what the module has now for the next call to compare: all of it, or
