@@ -6,11 +6,10 @@ import copy
 import functools
 import inspect
 import io
-import subprocess
-import sys
 import tempfile
 import threading
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -247,41 +246,31 @@ def _vmapped(module: nn.Module, inputs: Inputs) -> Any:
         return torch.func.vmap(module)(*several)
 
 
-@functools.cache
-def _require_packages(device: str) -> None:
-    """Make, load and call a package of a module without kernels, in a process of its own.
+def _require_shared_libstdcxx(package: str) -> None:
+    """Refuse a package that ends the process when torch loads it.
 
-    torch links packages by the machine's g++. If that finds no shared libstdc++, a package has one
-    of its own, and loading it ends the process.
+    torch links a package by the machine's g++. If that finds no libstdc++.so, it links the static
+    one, whose second copy in the process crashes at the regular expression by which a package reads
+    its device's name.
 
     Raises:
-        RuntimeError: the process ended with an error.
+        RuntimeError: the package is linked so.
     """
-    done = subprocess.run([sys.executable, "-c", _PACKAGE, device], capture_output=True, text=True)
-    if done.returncode:
+    with zipfile.ZipFile(package) as files:
+        libraries = [files.read(name) for name in files.namelist() if name.endswith(".so")]
+    if not all(b"libstdc++.so" in library for library in libraries):
         raise RuntimeError(
-            "torch's own packages fail on this machine, those of modules without kernels too: the "
-            f"process ended with exit code {done.returncode}: {done.stderr.strip()[-150:]}"
+            "g++ linked the package with a libstdc++ of its own, and torch would crash in loading "
+            "it; let g++ find libstdc++.so (g++ -print-file-name=libstdc++.so says where it looks)"
         )
 
 
-_PACKAGE = """
-import sys, tempfile, torch
-x = torch.ones(8, device=sys.argv[1])
-with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
-    exported = torch.export.export(torch.nn.ReLU(), (x,))
-    path = folder + "/model.pt2"
-    torch._inductor.aoti_compile_and_package(exported, package_path=path)
-    torch._inductor.aoti_load_package(path)(x)
-"""
-
-
 def _packaged(module: nn.Module, inputs: Inputs) -> Any:
-    _require_packages(next((each.device.type for each in _tensors(inputs)), "cpu"))
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         exported = torch.export.export(module, tuple(inputs))
         path = str(Path(folder, "model.pt2"))
         torch._inductor.aoti_compile_and_package(exported, package_path=path)
+        _require_shared_libstdcxx(path)
         return torch._inductor.aoti_load_package(path)(*inputs)
 
 
