@@ -16,12 +16,17 @@ from kernelwright.compiler.candidate.unchanged import Kept
 from kernelwright.compiler.codegen.gpu.replay import REPLAY
 
 
-def replay_of(module):
-    """A replay that has seen the module."""
+def names_of_replay():
+    """What the text defines."""
     given = (torch, itertools, operator, threading)
     names = {module.__name__: module for module in given}
     exec(REPLAY, names)
-    replay = names["Replay"]()
+    return names
+
+
+def replay_of(module):
+    """A replay that has seen the module."""
+    replay = names_of_replay()["Replay"]()
     replay.watch(module)
     return replay
 
@@ -45,6 +50,26 @@ CHANGES = {
     "one less": lambda m: m[2].pop(0),
     "one more parameter": lambda m: m[1].register_parameter("more", nn.Parameter(torch.ones(1))),
 }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.rand(6, 8),
+        torch.rand(6, 8).chunk(2, -1)[1],
+        torch.rand(6, 1).expand(6, 8),
+        torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        torch.rand(10).unfold(0, 4, 1),
+        torch.rand(0, 3),
+    ],
+    ids=["whole", "a slice", "expanded", "channels last", "overlapping", "empty"],
+)
+def test_what_a_graph_reads_has_the_strides_of_the_input(given):
+    copied = names_of_replay()["copied"]
+    own = copied(given)
+    assert own.stride() == given.stride() and torch.equal(own, given)
+    later = torch.rand(200).as_strided(given.shape, given.stride())
+    assert copied(later, own) is own and torch.equal(own, later)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
