@@ -12,6 +12,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge.baselines import library_settings
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.slots import WHOLE_MACHINE
+from kernelwright.workers.workers import LocalWorkers
 
 FILES = {
     "right.py": RIGHT,
@@ -97,9 +98,10 @@ def test_a_broken_task_does_not_affect_other_tasks(tmp_path, settings):
         (tmp_path / name).write_text("import torch")
     groups, _ = assign(read_folder(tmp_path, entry="ModelNew"), entries)
     steps = []
-    first, second, third = judge_suite(
-        groups, settings=settings, slots=[WHOLE_MACHINE] * 3, on_step=steps.append
-    )
+    with LocalWorkers([WHOLE_MACHINE] * 3) as workers:
+        first, second, third = judge_suite(
+            groups, settings=settings, workers=workers, on_step=steps.append
+        )
     assert statuses(first) == {"1_mine.py": "build_error"} and steps[0].doing == "1_mine.py"
     assert "no such data" in second.files[0].error.seen + second.files[0].error.what
     assert "died" in third.files[0].error.what and "3" in third.files[0].error.seen
