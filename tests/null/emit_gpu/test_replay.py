@@ -7,6 +7,9 @@ import itertools
 import operator
 import pickle
 import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -70,6 +73,37 @@ def test_what_a_graph_reads_has_the_strides_of_the_input(given):
     assert own.stride() == given.stride() and torch.equal(own, given)
     later = torch.rand(200).as_strided(given.shape, given.stride())
     assert copied(later, own) is own and torch.equal(own, later)
+
+
+@dataclass
+class Found(OrderedDict):
+    """As the results of transformers are."""
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+
+
+class Pair(NamedTuple):
+    one: torch.Tensor
+    other: list[torch.Tensor]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: Found(logits=x),
+        lambda x: Pair(x, [x]),
+        lambda x: OrderedDict(x=(x, None)),
+        lambda x: {"x": [x, 1]},
+    ],
+    ids=["result", "named tuple", "ordered", "dict"],
+)
+def test_what_a_graph_gives_is_a_copy_of_the_same_kind(made):
+    x = torch.rand(3)
+    result = names_of_replay()["cloned"](made(x))
+    assert type(result) is type(made(x)) and repr(result) == repr(made(x))
+    x.zero_()
+    assert repr(result) != repr(made(x))
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)

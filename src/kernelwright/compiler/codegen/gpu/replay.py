@@ -80,11 +80,13 @@ def cloned(value):
     """A copy of a structure of tensors."""
     if isinstance(value, torch.Tensor):
         return value.clone()
-    if isinstance(value, dict):
-        return {key: cloned(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(map(cloned, value))
-    return value
+    if fields := getattr(value, "__dataclass_fields__", ()):  # as transformers' results
+        return type(value)(**{name: cloned(getattr(value, name)) for name in fields})
+    if isinstance(value, dict):
+        return type(value)((key, cloned(part)) for key, part in value.items())
+    return type(value)(*map(cloned, value)) if hasattr(value, "_fields") else value
 
 
 N_REPLAYS = 8  # of one module; each holds its own memory
