@@ -24,6 +24,7 @@ from kernelwright.compiler.fuse.flow import (
     Reshape,
     Running,
     Source,
+    Stored,
     Stretched,
     View,
     walk,
@@ -33,6 +34,7 @@ from kernelwright.compiler.ir.ir import Contraction, Kernel, Load, Tensor, conti
 
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
                        "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
+COMPUTED_ONCE = (Fold, Running, Product, Stored)
 MAX_SIBLINGS = 4
 _NOTHING: Mapping[Node, tuple[int, ...]] = {}
 
@@ -362,7 +364,7 @@ def _kept(
     for node in order:
         if isinstance(node, Source):
             kept[node] = node.tensor
-        elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
+        elif node in required or node in tables or isinstance(node, COMPUTED_ONCE):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             tensor = contiguous(name, node.shape, node.dtype)
             strides = node.strides if isinstance(node, Laid) else _layout(node)
