@@ -374,6 +374,7 @@ class Ways:
     budget_s: float
     n_first: int
     n_rounds: int
+    n_rows: int
     out: Path
 
     def search(self, name: str, module: nn.Module, inputs: list) -> tuple[nn.Module, dict]:
@@ -406,7 +407,7 @@ class Ways:
 def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
     """The row of one operator in one dtype."""
     device = ways.device
-    n_rows = N_ROWS[device.partition(":")[0]]
+    n_rows = ways.n_rows or N_ROWS[device.partition(":")[0]]
     module = operator.module(n_rows).to(dtype)
     inputs = [v.to(dtype) if v.is_floating_point() else v for v in operator.inputs(n_rows)]
     name = f"{operator.name}-{dtype}".replace("torch.", "")
@@ -489,6 +490,7 @@ def shown(row: dict[str, Any]) -> str:
 @click.option("--budget", "budget_s", default=90.0, help="Seconds of each search.")
 @click.option("--first", "n_first", default=0, help="Time so many candidates; do not search.")
 @click.option("--rounds", "n_rounds", default=0, help="Time so many steps of each.")
+@click.option("--rows", "n_rows", default=0, help="Rows of an input; 8192 on a GPU, 512 on a CPU.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("training-steps"))
 def main(
     device: str,
@@ -497,11 +499,12 @@ def main(
     budget_s: float,
     n_first: int,
     n_rounds: int,
+    n_rows: int,
     out: Path,
 ) -> None:
     """Print a row for each operator and dtype, and keep them in OUT/rows.jsonl."""
     out.mkdir(parents=True, exist_ok=True)
-    ways = Ways(device, budget_s, n_first, n_rounds, out)
+    ways = Ways(device, budget_s, n_first, n_rounds, n_rows, out)
     for operator in OPERATORS:
         if only and operator.name not in only:
             continue
