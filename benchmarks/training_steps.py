@@ -373,7 +373,6 @@ class Ways:
     device: str
     budget_s: float
     n_first: int
-    n_rounds: int
     n_rows: int
     out: Path
 
@@ -438,7 +437,7 @@ def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
     for name, run in runs.items():
         steps.renew()
         errors[name] = error_of(run(), exact)
-    for _ in range(ways.n_rounds or N_ROUNDS[device.partition(":")[0]]):
+    for _ in range(N_ROUNDS[device.partition(":")[0]]):
         for name in random.sample(list(runs), len(runs)):
             times[name].append(clock.time_s(steps, runs[name]))
             if device != "cpu":
@@ -489,7 +488,6 @@ def shown(row: dict[str, Any]) -> str:
 @click.option("--dtype", "dtypes", multiple=True, default=("float32", "bfloat16"))
 @click.option("--budget", "budget_s", default=90.0, help="Seconds of each search.")
 @click.option("--first", "n_first", default=0, help="Time so many candidates; do not search.")
-@click.option("--rounds", "n_rounds", default=0, help="Time so many steps of each.")
 @click.option("--rows", "n_rows", default=0, help="Rows of an input; 8192 on a GPU, 512 on a CPU.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("training-steps"))
 def main(
@@ -498,13 +496,12 @@ def main(
     dtypes: tuple[str, ...],
     budget_s: float,
     n_first: int,
-    n_rounds: int,
     n_rows: int,
     out: Path,
 ) -> None:
     """Print a row for each operator and dtype, and keep them in OUT/rows.jsonl."""
     out.mkdir(parents=True, exist_ok=True)
-    ways = Ways(device, budget_s, n_first, n_rounds, n_rows, out)
+    ways = Ways(device, budget_s, n_first, n_rows, out)
     for operator in OPERATORS:
         if only and operator.name not in only:
             continue
