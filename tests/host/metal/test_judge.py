@@ -143,8 +143,8 @@ class Model(nn.Module):
         self.convolution = nn.Conv2d(1, 2, 3)
 
     def forward(self, x):
-        y = torch.softmax(self.layers(x), -1)
-        return torch.relu(self.convolution(y.unsqueeze(0).unsqueeze(0)))
+        y = self.layers(x).unsqueeze(0).unsqueeze(0)
+        return torch.tanh(self.convolution(y))
 
 def get_inputs():
     return [torch.randn(6, 30)]
@@ -158,4 +158,4 @@ def get_init_inputs():
     with Judge(task, device=device) as opened:
         verdict = opened.evaluate(found.candidate)
     assert verdict.status is Status.PASSED, verdict.why
-    assert "kernel" in verdict.kinds
+    assert "kernel" in verdict.kinds, verdict.warnings
