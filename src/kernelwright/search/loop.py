@@ -101,6 +101,7 @@ def optimize(
         tries_rules = any(map(is_built_in_rules, settings.proposers))
         if settings.timed and (tries_rules or settings.try_admitted):
             tuner = stack.enter_context(process_for(judge, dialects, fork_server))
+            tuner.warm_up_beside(judge.device_lock)
         stack.enter_context(judge)
         if tuner is not None:
             judge.take_builds(tuner.ready_builds)

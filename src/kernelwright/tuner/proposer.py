@@ -97,6 +97,8 @@ class TunedRules:
             for _, verdict in brief.history:
                 if not verdict.passed:
                     tuner.drop(verdict.candidate)
+            if not self._process.has_question:
+                self._give_question()
             with self._runner.at_work():
                 tuner.run(until)
                 best = tuner.finalists(N_JUDGED, passed)
@@ -117,15 +119,13 @@ class TunedRules:
     def _opened(self, brief: Brief) -> Tuner | None:
         """Start the tuner; None if the task cannot be tried."""
         judge = self._judge
-        reason = why_untunable(judge)
-        question = None if reason else question_of(judge)
-        if question is None:
-            self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
-            return None
         compiles_elsewhere = judge.machine.backend.compiles_elsewhere
         if compiles_elsewhere:
             judge.start_baselines()
-        self._process.give(question)
+        reason = why_untunable(judge)
+        if reason or not self._give_question():
+            self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
+            return None
         self._runner = TrialRunner(self._process, judge.device_lock)
         self._space = Space(brief, Winners(self._past), self._known)
         return Tuner(
@@ -137,6 +137,13 @@ class TunedRules:
             known=self._known,
             on_trials=self._told,
         )
+
+    def _give_question(self) -> bool:
+        """Give the process the task's question; False if the task has none."""
+        question = question_of(self._judge)
+        if question is not None:
+            self._process.give(question)
+        return question is not None
 
     def _model(self) -> CostModel:
         """Return the model that orders candidates; say which it is."""
