@@ -34,7 +34,9 @@ from kernelwright.compiler.ir.ir import (
     Scan,
     Store,
     Tensor,
+    Total,
 )
+from kernelwright.compiler.ir.ops import arguments
 
 Coordinates = tuple[Affine, ...]
 Bounds = tuple[Bound, ...]
@@ -63,6 +65,9 @@ class BodyBuilder:
         """Node → the coordinates at which the member was computed."""
         self.seen: dict[Node, Coordinates] = {}
         """Node → the coordinates at which it was first requested."""
+        self.totals: dict[str, str] = {}
+        """The name of a sum over all outer axes → the name of what it is the sum of. The kernel's
+        end makes it, so that nothing but stores can use it."""
         self._names: dict[object, str] = {}
 
     def axis(self, name: str, size: int) -> tuple[Affine, list[Axis]]:
@@ -87,8 +92,33 @@ class BodyBuilder:
     def store(self, node: Node, coordinates: Coordinates) -> None:
         """Store ``node`` to its tensor."""
         tensor = self.kept[node]
-        index = self._address(tensor, coordinates)
-        self.ops.append(Store(tensor, index, self.value(node, coordinates)))
+        index, value = self._address(tensor, coordinates), self.value(node, coordinates)
+        if value in self.totals:
+            self.ops.append(Total(tensor, index, self.totals[value]))
+        else:
+            self.ops.append(Store(tensor, index, value))
+
+    def total(self, node: Fold, coordinates: Coordinates) -> str:
+        """Return the name of the sum over all outer axes of ``node``'s argument at
+        ``coordinates`` (of the argument)."""
+        name = f"total_of_{len(self.totals)}"
+        self.totals[name] = self.value(node.arg, coordinates)
+        return name
+
+    def is_total(self, node: Node) -> bool:
+        """Return whether ``node`` is a sum over all outer axes, or is computed from such sums."""
+        if node in self.home:
+            return self._names[node, self.home[node], ()] in self.totals
+        return bool(node.args) and all(map(self.is_total, node.args))
+
+    def require_finished(self) -> None:
+        """Check that nothing is computed from a sum that only the kernel's end makes.
+
+        Raises:
+            DoesNotFit: something is.
+        """
+        if any(name in self.totals for op in self.ops for name in arguments(op)):
+            raise DoesNotFit("a value is computed from a sum over all rows")
 
     def reduce(self, node: Fold, coordinates: Coordinates) -> str:
         """Reduce ``node``'s argument at ``coordinates`` (of the argument) over the inner axes."""
@@ -102,8 +132,10 @@ class BodyBuilder:
     def scan(self, node: Running, coordinates: Coordinates) -> str:
         """Scan ``node``'s argument along the inner axis."""
         arg = self.value(node.arg, coordinates)
+        factor = self.value(node.factor, coordinates) if node.factor else ""
         name = self._fresh("scan")
-        self.ops.append(Scan(name, node.op, arg, _internal(node.dtype), node.reverse))
+        dtype = _internal(node.dtype)
+        self.ops.append(Scan(name, node.op, arg, dtype, node.reverse, factor=factor))
         return name
 
     def value(self, node: Node, coordinates: Coordinates, bounds: Bounds = ()) -> str:
@@ -123,7 +155,7 @@ class BodyBuilder:
 
     def _compute(self, node: Node, at: Coordinates, bounds: Bounds) -> str:
         if self._is_in_memory(node):
-            return self._load(node, at, bounds, 0.0)
+            return self._load(node, at, self._needed(bounds, node, at), 0.0)
         match node:
             case Constant(value=value):
                 return self._constant(value, node.dtype)
@@ -145,6 +177,12 @@ class BodyBuilder:
 
     def _is_in_memory(self, node: Node) -> bool:
         return node in self.kept and node not in self.members
+
+    def _needed(self, bounds: Bounds, node: Node, at: Coordinates) -> Bounds:
+        """Return the bounds that keep a load inside its tensor. Where another one does not hold,
+        the value is not used: the two halves of a packed byte are one load."""
+        moving = self._address(self.kept[node], at).axes
+        return tuple(bound for bound in bounds if bound.index.axes & moving)
 
     def _point(self, node: Point, operands: tuple[str, ...]) -> str:
         dtype = _internal(node.dtype)

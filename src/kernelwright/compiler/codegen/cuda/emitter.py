@@ -23,6 +23,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     neighbours,
 )
 from kernelwright.compiler.codegen.gpu.stages import Stages, split
+from kernelwright.compiler.codegen.gpu.totals import sweep, totals
 from kernelwright.compiler.ir.ir import (
     Contraction,
     Kernel,
@@ -37,7 +38,7 @@ from kernelwright.compiler.ir.sizes import fixed_only
 class CudaEmitter:
     """The emitter of CUDA C++ for NVIDIA GPUs.
 
-    Contractions other than a matrix times a vector stay with PyTorch.
+    Decaying sums, and contractions other than a matrix times a vector stay with PyTorch.
     """
 
     dialect = "cuda"
@@ -55,6 +56,8 @@ class CudaEmitter:
         if isinstance(step, Contraction):
             return is_thin(step) and not step.stretches
         scans = [op for op in step.body if isinstance(op, Scan)]
+        if any(op.op == "decay" for op in scans):
+            return False
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
@@ -108,10 +111,12 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     if isinstance(step, Recurrence):
         return Stages((step,))
     simple = _simplified(step)
-    parts = knobs.get("parts", 1)
-    if parts == 1:
+    if "programs" in knobs:
+        stages = sweep(simple, knobs["programs"])
+    elif (parts := knobs.get("parts", 1)) > 1:
+        stages = split(simple, parts)
+    else:
         return Stages((simple,))
-    stages = split(simple, parts)
     return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
 
 
@@ -121,8 +126,11 @@ def _piece(piece: Kernel, knobs: Knobs, language: Language) -> Launched:
     The step's knobs are for its main kernel. The small kernels that add up parts take their first
     choice, and a vector that is too wide for the main kernel is narrowed.
     """
+    if "programs" in knobs and totals(piece):
+        return emit_kernel(piece, knobs, language)
     choices = kernel_choices(piece)
-    if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
+    is_cut = "programs" in knobs or knobs.get("parts", 1) > 1
+    if is_cut and "_parts" not in piece.name:
         return emit_kernel(piece, choices[0], language)
     if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
         widest = max(option.get("vector", 1) for option in choices)
