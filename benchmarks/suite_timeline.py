@@ -7,8 +7,9 @@
 Searches the tasks side by side as `bench` does, and notes the parts of ``verdict_spans.py`` in
 every search's process. Prints for each part how often it ran in a search, its seconds, median and
 longest; contexts made a second; the searches one below the other; the processor's and the GPU's
-busy shares; all parts of search NUMBER; and for the parts of SAMPLED where in our code the main
-threads of the searches were.
+busy shares; all parts of search NUMBER; for the parts of SAMPLED where in our code the main threads
+of the searches were; and the most memory that was taken on the GPU in a search, of all processes
+together, beside what one search is taken to need.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import torch
 from verdict_spans import PARTS
 
 from kernelwright.archive import Archive
@@ -39,6 +41,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
 from kernelwright.judge.devices.gpu import GpuBackend
 from kernelwright.judge.scheduling.device_lock import DeviceLock
+from kernelwright.judge.scheduling.memory import needed_bytes
 from kernelwright.search.loop import _Search
 from kernelwright.suites.suite import SuiteEntry, suite_entries
 from kernelwright.tuner.proposer import TunedRules
@@ -75,13 +78,19 @@ class Log:
         self._file, self._search = path.open("a"), search
         self._running: set[str] = set()
         """The parts of SAMPLED in which the main thread is."""
+        self.most_bytes = 0
+        """The most memory that was taken on the GPU."""
         threading.Thread(target=self._sample, daemon=True).start()
 
     def add(self, name: str, start_s: float) -> None:
         end_s = time.monotonic()
         if end_s - start_s > LEAST_S:
-            self._file.write(json.dumps([self._search, name, start_s, end_s]) + "\n")
-            self._file.flush()
+            self.write([self._search, name, start_s, end_s])
+
+    def write(self, line: list[Any]) -> None:
+        """Add a line."""
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
 
     def watch(self, name: str, owner: type, method: str) -> None:
         """Note every call of a method."""
@@ -103,6 +112,10 @@ class Log:
         main = threading.main_thread().ident
         while True:
             time.sleep(EVERY_S)
+            with contextlib.suppress(AttributeError, RuntimeError):
+                if torch.cuda.is_initialized():
+                    free_bytes, whole = torch.cuda.mem_get_info()
+                    self.most_bytes = max(self.most_bytes, whole - free_bytes)
             for name in [*self._running]:
                 frame, calls = sys._current_frames().get(main or 0), list[str]()
                 while frame is not None and len(calls) < DEPTH:
@@ -110,8 +123,7 @@ class Log:
                         file = Path(frame.f_code.co_filename).stem
                         calls.append(f"{file}.{frame.f_code.co_name}:{frame.f_lineno}")
                     frame = frame.f_back
-                self._file.write(json.dumps([SAMPLED[name], " < ".join(calls)]) + "\n")
-                self._file.flush()
+                self.write([SAMPLED[name], " < ".join(calls)])
 
     def watch_lock(self, method: str) -> None:
         """Note how long a lock is waited for, and how long it is held."""
@@ -145,6 +157,8 @@ def search(
         search_task(task, settings, fork_server)
     finally:
         log.add(WHOLE, start_s)
+        memory = [needed_bytes(task) / 2**30, log.most_bytes / 2**30]
+        log.write(["memory", f"{task.name}: needs {memory[0]:.1f} GiB, took {memory[1]:.1f}"])
 
 
 def run(entries: list[SuiteEntry], settings: Settings, options: argparse.Namespace) -> None:
@@ -177,6 +191,10 @@ def run(entries: list[SuiteEntry], settings: Settings, options: argparse.Namespa
     lines = [json.loads(text) for text in path.read_text().splitlines()]
     show([line for line in lines if len(line) == 4], start_s, options.one)
     samples = Counter((part, calls) for part, calls in (line for line in lines if len(line) == 2))
+    for part, told in [*samples]:
+        if part == "memory":
+            print(f"  {told}")
+            del samples[part, told]
     for (part, calls), n in samples.most_common(N_CALLS):
         print(f"  {n * EVERY_S / n_searches(lines):5.2f} s a search in {part}: {calls}")
 
