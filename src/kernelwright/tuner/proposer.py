@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
@@ -73,7 +74,7 @@ class TunedRules:
             TaskError: the task cannot be opened.
         """
         end = time.monotonic() + brief.budget_s
-        timed = tuple(name for name in brief.dialects if self._is_timed(name))
+        timed = self._timed(brief)
         best = self._best(replace(brief, dialects=timed))
         if self._tuner is None or not self._tuner.leaders:
             if self._why_not:
@@ -88,6 +89,16 @@ class TunedRules:
         if untimed := tuple(name for name in brief.dialects if name not in timed):
             yield from self._rules.propose(replace(brief, dialects=untimed))
         return None
+
+    def get_ready(self, brief: Brief) -> None:
+        """Start what trials need, while the library settings compile."""
+        with contextlib.suppress(CannotCapture, DeviceError):  # which come again, and are said then
+            self._tuner = self._opened(replace(brief, dialects=self._timed(brief)))
+            if self._tuner is not None:
+                self._runner.start()
+
+    def _timed(self, brief: Brief) -> tuple[str, ...]:
+        return tuple(name for name in brief.dialects if self._is_timed(name))
 
     def _best(self, brief: Brief) -> list[Proposal]:
         """Try candidates, and return the best of those that were not proposed before."""
