@@ -7,7 +7,9 @@
 Searches the tasks side by side as `bench` does, and notes the parts of ``verdict_spans.py`` in
 every search's process. Prints for each part how often it ran in a search, its seconds, median and
 longest; contexts made a second; the searches one below the other; the processor's and the GPU's
-busy shares; and all parts of search NUMBER.
+busy shares; all parts of search NUMBER; for the parts of SAMPLED where in our code the main threads
+of the searches were; and the most memory that was taken on the GPU in a search, of all processes
+together, beside what one search is taken to need.
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ import argparse
 import contextlib
 import json
 import statistics
+import sys
 import tempfile
+import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
+import torch
 from verdict_spans import PARTS
 
 from kernelwright.archive import Archive
@@ -36,6 +41,7 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge, SharedForkServer, SharedForkServerProcess
 from kernelwright.judge.devices.gpu import GpuBackend
 from kernelwright.judge.scheduling.device_lock import DeviceLock
+from kernelwright.judge.scheduling.memory import needed_bytes
 from kernelwright.search.loop import _Search
 from kernelwright.suites.suite import SuiteEntry, suite_entries
 from kernelwright.tuner.proposer import TunedRules
@@ -53,7 +59,13 @@ MORE: dict[str, tuple[type, str]] = {
     "trials": (Tuner, "run"),
     "last race": (Tuner, "finalists"),
 }
+SAMPLED = {"open: reference studied": "open", "tuner opened": "tuner", "checks": "checks"}
+"""Parts that are sampled, and what they are called in the file of spans."""
+EVERY_S, DEPTH = 0.02, 4
+"""The interval between samples, and the number of our functions that one names, innermost first."""
 CONTEXTS = ("own context", "child uses the device", "tuner's worker")
+N_CALLS = 40
+"""The places that are printed."""
 LEAST_S = 0.02
 """Shorter spans are not noted."""
 WHOLE = "search"
@@ -64,12 +76,21 @@ class Log:
 
     def __init__(self, path: Path, search: int) -> None:
         self._file, self._search = path.open("a"), search
+        self._running: set[str] = set()
+        """The parts of SAMPLED in which the main thread is."""
+        self.most_bytes = 0
+        """The most memory that was taken on the GPU."""
+        threading.Thread(target=self._sample, daemon=True).start()
 
     def add(self, name: str, start_s: float) -> None:
         end_s = time.monotonic()
         if end_s - start_s > LEAST_S:
-            self._file.write(json.dumps([self._search, name, start_s, end_s]) + "\n")
-            self._file.flush()
+            self.write([self._search, name, start_s, end_s])
+
+    def write(self, line: list[Any]) -> None:
+        """Add a line."""
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
 
     def watch(self, name: str, owner: type, method: str) -> None:
         """Note every call of a method."""
@@ -77,12 +98,32 @@ class Log:
 
         def noted(*arguments: Any, **named: Any) -> Any:
             start_s = time.monotonic()
+            self._running |= {name} & SAMPLED.keys()
             try:
                 return usual(*arguments, **named)
             finally:
+                self._running.discard(name)
                 self.add(name, start_s)
 
         setattr(owner, method, noted)
+
+    def _sample(self) -> None:
+        """Note where the main thread is while a part of SAMPLED runs."""
+        main = threading.main_thread().ident
+        while True:
+            time.sleep(EVERY_S)
+            with contextlib.suppress(AttributeError, RuntimeError):
+                if torch.cuda.is_initialized():
+                    free_bytes, whole = torch.cuda.mem_get_info()
+                    self.most_bytes = max(self.most_bytes, whole - free_bytes)
+            for name in [*self._running]:
+                frame, calls = sys._current_frames().get(main or 0), list[str]()
+                while frame is not None and len(calls) < DEPTH:
+                    if "kernelwright" in frame.f_code.co_filename:
+                        file = Path(frame.f_code.co_filename).stem
+                        calls.append(f"{file}.{frame.f_code.co_name}:{frame.f_lineno}")
+                    frame = frame.f_back
+                self.write([SAMPLED[name], " < ".join(calls)])
 
     def watch_lock(self, method: str) -> None:
         """Note how long a lock is waited for, and how long it is held."""
@@ -116,6 +157,8 @@ def search(
         search_task(task, settings, fork_server)
     finally:
         log.add(WHOLE, start_s)
+        memory = [needed_bytes(task) / 2**30, log.most_bytes / 2**30]
+        log.write(["memory", f"{task.name}: needs {memory[0]:.1f} GiB, took {memory[1]:.1f}"])
 
 
 def run(entries: list[SuiteEntry], settings: Settings, options: argparse.Namespace) -> None:
@@ -145,20 +188,32 @@ def run(entries: list[SuiteEntry], settings: Settings, options: argparse.Namespa
     ):
         side_by_side(one, enumerate(mixed(entries)), jobs=len(slots))
     print(f"{line(pace.facts())}; processors {psutil.cpu_percent():.0f} % busy; {len(slots)} jobs")
-    spans = [json.loads(text) for text in path.read_text().splitlines()]
-    show(spans, start_s, options.one)
+    lines = [json.loads(text) for text in path.read_text().splitlines()]
+    show([line for line in lines if len(line) == 4], start_s, options.one)
+    samples = Counter((part, calls) for part, calls in (line for line in lines if len(line) == 2))
+    for part, told in [*samples]:
+        if part == "memory":
+            print(f"  {told}")
+            del samples[part, told]
+    for (part, calls), n in samples.most_common(N_CALLS):
+        print(f"  {n * EVERY_S / n_searches(lines):5.2f} s a search in {part}: {calls}")
+
+
+def n_searches(lines: list[Any]) -> int:
+    """The number of searches that spans were noted of."""
+    return len({line[0] for line in lines if len(line) == 4})
 
 
 def show(spans: list[Any], start_s: float, one: int) -> None:
     """Print the spans: summed up by part, by search, and all of one search."""
-    n_searches = len({number for number, *_ in spans})
+    n = n_searches(spans)
     parts: dict[str, list[float]] = defaultdict(list)
     for _, name, begin_s, end_s in spans:
         parts[name].append(end_s - begin_s)
-    print(f"{n_searches} searches; part: times a search, seconds a search, median, longest")
+    print(f"{n} searches; part: times a search, seconds a search, median, longest")
     for name, seconds in sorted(parts.items(), key=lambda item: -sum(item[1])):
         print(
-            f"  {name}: {len(seconds) / n_searches:.1f} times, {sum(seconds) / n_searches:.2f} s, "
+            f"  {name}: {len(seconds) / n:.1f} times, {sum(seconds) / n:.2f} s, "
             f"{statistics.median(seconds):.2f}, {max(seconds):.2f}"
         )
     ends_s = [end_s for _, name, _, end_s in spans if name in CONTEXTS]

@@ -175,6 +175,11 @@ class Judge:
         if not self._baselines.is_crowded:
             self._baselines.start()
 
+    @property
+    def is_crowded(self) -> bool:
+        """True if the device has no room for a search's processes beside the library settings."""
+        return self._baselines.is_crowded
+
     def nothing_to_win(self) -> dict[str, Any]:
         """Why no candidate can be much faster than the library, with its times; empty if one
         can."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -101,12 +102,15 @@ def optimize(
         tries_rules = any(map(is_built_in_rules, settings.proposers))
         if settings.timed and (tries_rules or settings.try_admitted):
             tuner = stack.enter_context(process_for(judge, dialects, fork_server))
+            tuner.warm_up_beside(judge.device_lock)
         stack.enter_context(judge)
         if tuner is not None:
             judge.take_builds(tuner.ready_builds)
         search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
         try:
-            search.ended = judge.nothing_to_win() if stops_early else {}
+            if stops_early:
+                search.get_ready()
+                search.ended = judge.nothing_to_win()
             if not search.ended:
                 search.run()
             search.confirm()
@@ -160,8 +164,7 @@ class _Search:
         self.admitted: AdmittedTrials | None = None
         if self.tuner is not None and self.settings.try_admitted and self.is_timed:
             self.admitted = AdmittedTrials(self.judge, self.tuner)
-        self.began_s = time.monotonic()
-        self.deadline = self.began_s + self.settings.budget_s
+        self.start_clock()
         self.archive.add_task(self.task, [self.judge.workload])
         self.run_id = self.archive.start_run(self.task, self.settings)
         whole = self.archive.history(self.task.digest)
@@ -184,10 +187,12 @@ class _Search:
         """Run rounds of brief, proposals and verdicts until budget or proposers are exhausted.
 
         The winners of other environments are judged first. In a round every proposer may use an
-        equal share of the remaining time, and its results are shown to the next one.
+        equal share of the remaining time, and its results are shown to the next one. The library's
+        compilers, which may have been waited for, do not count.
         """
+        self.start_clock()
         self.answer_at_once()
-        proposers = [*map(self.proposer, self.settings.proposers)]
+        proposers = self.proposers
         if self.elsewhere:
             self.pull(CarriedProposer(), self.deadline)
         while True:
@@ -205,6 +210,22 @@ class _Search:
                 if not self.history:
                     require_an_answer([c for c in self.calls if c.id >= self.run_id])
                 return
+
+    def start_clock(self) -> None:
+        """Let the budget begin now."""
+        self.began_s = time.monotonic()
+        self.deadline = self.began_s + self.settings.budget_s
+
+    @functools.cached_property
+    def proposers(self) -> list[Proposer | WaitingProposer]:
+        """The proposers, in order."""
+        return [*map(self.proposer, self.settings.proposers)]
+
+    def get_ready(self) -> None:
+        """Start the library settings, and the worker for trials meanwhile, where memory allows."""
+        for proposer in self.proposers:
+            if isinstance(proposer, TunedRules) and not self.judge.is_crowded:
+                proposer.get_ready(self.brief(self.deadline))
 
     def answer_at_once(self) -> None:
         """Write the kernel that an earlier search found here, if any; this search goes on from

@@ -55,8 +55,12 @@ class AdmittedTrials:
         """Return what measures; None if the task cannot be tried."""
         if not self._is_open:
             self._is_open = True
-            question = None if why_untunable(self._judge) else question_of(self._judge)
-            if question is not None:
-                self._process.give(question)
+            if not why_untunable(self._judge):
                 self._runner = TrialRunner(self._process, self._judge.device_lock)
+        if self._runner is not None and not self._process.has_question:
+            question = question_of(self._judge)
+            if question is None:
+                self._runner = None
+            else:
+                self._process.give(question)
         return self._runner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import select
 import signal
 import socket
 import struct
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,13 @@ from kernelwright.core import plugins
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import DeviceError
 from kernelwright.judge import Judge, SharedForkServer
+from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import READ_AT_IMPORT
-from kernelwright.judge.scheduling.device_lock import SharedHold
+from kernelwright.judge.scheduling.device_lock import DeviceLock, SharedHold
 from kernelwright.tuner.builder import entries_of
-from kernelwright.tuner.question import Question, put_in_memory
-from kernelwright.tuner.supervisor import BUILDER, WORKER
+from kernelwright.tuner.question import Question, SharedQuestion
+from kernelwright.tuner.supervisor import BUILDER, READY, WORKER
 from kernelwright.tuner.worker import POSITION
 
 ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
@@ -64,14 +66,19 @@ class TunerProcess:
         architecture: str = "",
         step_limit_s: float = STEP_LIMIT_S,
         fork_server: SharedForkServer | None = None,
+        backend: DeviceBackend | None = None,
     ) -> None:
         """``variables``: the environment variables that the device and the dialects want.
         ``architecture``: the GPU's, such as sm_90; empty on a CPU. ``fork_server``: one that has
-        imported torch."""
+        imported torch. ``backend``: the device of the question's tensors; None: the CPU."""
         self._variables, self._threads = variables, threads
         self._fork_server = None if READ_AT_IMPORT & variables.keys() else fork_server
         self.architecture, self._step_limit_s = architecture, step_limit_s
-        self._question_fd = -1
+        self._backend = backend
+        self._question: SharedQuestion | None = None
+        self._warming: threading.Thread | None = None
+        self._socket: socket.socket | None = None
+        """The channel of a worker that has no question yet."""
         self._channel: Connection | None = None
         self._pid = 0
         self._builds: Connection | None = None
@@ -94,12 +101,19 @@ class TunerProcess:
             if process is not None:
                 stack.callback(process.wait)
             stack.callback(self._control.close)
+            stack.callback(self._forget)
             stack.callback(self.end_worker)
+            stack.callback(self._end_warming)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+
+    @property
+    def has_question(self) -> bool:
+        """Whether it knows what the candidates are tried on."""
+        return self._question is not None
 
     def give(self, question: Question) -> None:
         """Say what the candidates are tried on.
@@ -107,22 +121,64 @@ class TunerProcess:
         Raises:
             DeviceError: it does not fit into memory.
         """
-        self._question_fd = put_in_memory(question)
-        self._stack.callback(os.close, self._question_fd)
+        self._end_warming()
+        self._question = SharedQuestion(question, self._backend)
+
+    def warm_up_beside(self, lock: DeviceLock) -> None:
+        """Warm up a worker for a GPU in a thread, until the question is given: a context takes a
+        second where many are made."""
+
+        def work() -> None:
+            with contextlib.suppress(DeviceError), lock.shared() as hold:  # the start says why
+                self.warm_up(hold)
+
+        if self.architecture:
+            self._warming = threading.Thread(target=work, daemon=True)
+            self._warming.start()
+
+    def _end_warming(self) -> None:
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
+
+    def warm_up(self, hold: SharedHold | None) -> None:
+        """Fork a worker if there is none, and wait until it has started the device; no question is
+        needed for that.
+
+        Raises:
+            DeviceError: none can be started.
+        """
+        if self._socket is not None or self._channel is not None:
+            return
+        POSITION.pack_into(self._position, 0, 0, 0)
+        with self._explained():
+            self._pid, self._socket = self._forked(WORKER)
+            self._wait(self._socket, START_LIMIT_S, hold)
+            if not self._socket.recv(1):
+                raise EOFError("the worker ended")
 
     def start(self, hold: SharedHold | None = None) -> None:
-        """Fork a worker if there is none, and wait until it stands ready.
+        """Start a worker if there is none, and wait until it stands ready for candidates.
 
         Raises:
             DeviceError: none can be started.
         """
         if self._channel is not None:
             return
-        POSITION.pack_into(self._position, 0, 0, 0)
-        try:
-            self._pid, self._channel = self._forked(WORKER)
+        self.warm_up(hold)
+        assert self._socket is not None and self._question is not None
+        with self._explained():
+            socket.send_fds(self._socket, [READY], self._question.fds)
+            self._channel, self._socket = Connection(self._socket.detach()), None
             self._answer(START_LIMIT_S, hold)
-        except (OSError, struct.error, WorkerEnded) as error:
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say that the worker does not start where that fails in this context."""
+        try:
+            yield
+        except (OSError, EOFError, struct.error, WorkerEnded) as error:
+            self.end_worker()
             raise DeviceError(
                 "the tuner's process does not start",
                 seen=f"{type(error).__name__}: {error}; {self._last_words()}"[:500],
@@ -151,7 +207,10 @@ class TunerProcess:
         """
         with contextlib.suppress(OSError, struct.error):
             if self._builds is None:
-                self._builder_pid, self._builds = self._forked(BUILDER)
+                assert self._question is not None  # it was given
+                self._builder_pid, channel = self._forked(BUILDER)
+                socket.send_fds(channel, [READY], self._question.fds)
+                self._builds = Connection(channel.detach())
             self._builds.send(list(sources))
 
     def built(self, timeout_s: float) -> list[str] | None:
@@ -180,40 +239,59 @@ class TunerProcess:
 
     def end_worker(self) -> None:
         """Kill the worker with its compilers; the next request starts another."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
+        if self._channel is not None or self._socket is not None:
+            for channel in (self._channel, self._socket):
+                if channel is not None:
+                    channel.close()
+            self._channel = self._socket = None
             _kill(self._pid)
 
-    def _forked(self, kind: bytes) -> tuple[int, Connection]:
+    def give_memory_back(self) -> None:
+        """End the worker, and forget a question that holds memory of a GPU."""
+        self.end_worker()
+        if self._question is not None and self._question.is_on_device:
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._question is not None:
+            self._question.close()
+            self._question = None
+
+    def _forked(self, kind: bytes) -> tuple[int, socket.socket]:
         """Return the number and the channel of a new process."""
         with self._forking:
             self._control.settimeout(START_LIMIT_S)
-            socket.send_fds(self._control, [kind], [self._question_fd])
+            self._control.sendall(kind)
             said, fds, *_ = socket.recv_fds(self._control, struct.calcsize("q"), 1)
             (pid,) = struct.unpack("q", said)
-            return pid, Connection(fds[0])
+            return pid, socket.socket(fileno=fds[0])
 
     def _answer(self, limit_s: float, hold: SharedHold | None) -> Any:
         """Wait for an answer, as long as the worker goes from step to step."""
         assert self._channel is not None
-        at, since_s = self._at(), time.monotonic()
         try:
-            while not self._channel.poll(POLL_S):
-                if hold is not None and hold.is_wanted():
-                    os.killpg(self._pid, signal.SIGSTOP)
-                    since_s += hold.step_aside(self._pid)
-                    os.killpg(self._pid, signal.SIGCONT)
-                if self._at() != at:
-                    at, since_s = self._at(), time.monotonic()
-                elif time.monotonic() - since_s > limit_s:
-                    self.end_worker()
-                    detail = f"a step took longer than {limit_s:.0f} s"
-                    raise WorkerEnded(at[0], detail, is_late=True)
+            self._wait(self._channel, limit_s, hold)
             return self._channel.recv()
         except (EOFError, OSError):
             self.end_worker()
             raise WorkerEnded(self._at()[0], "its process ended", is_late=False) from None
+
+    def _wait(
+        self, channel: Connection | socket.socket, limit_s: float, hold: SharedHold | None
+    ) -> None:
+        """Return when something comes on a worker's channel, or its end."""
+        at, since_s = self._at(), time.monotonic()
+        while not select.select([channel], [], [], POLL_S)[0]:
+            if hold is not None and hold.is_wanted():
+                os.killpg(self._pid, signal.SIGSTOP)
+                since_s += hold.step_aside(self._pid)
+                os.killpg(self._pid, signal.SIGCONT)
+            if self._at() != at:
+                at, since_s = self._at(), time.monotonic()
+            elif time.monotonic() - since_s > limit_s:
+                self.end_worker()
+                detail = f"a step took longer than {limit_s:.0f} s"
+                raise WorkerEnded(at[0], detail, is_late=True)
 
     def _at(self) -> tuple[int, int]:
         number, step = POSITION.unpack_from(self._position, 0)
@@ -258,7 +336,11 @@ def process_for(
     if architecture:
         variables |= ONE_QUEUE
     return TunerProcess(
-        variables, threads=judge.threads, architecture=architecture, fork_server=fork_server
+        variables,
+        threads=judge.threads,
+        architecture=architecture,
+        fork_server=fork_server,
+        backend=judge.machine.backend,
     )
 
 

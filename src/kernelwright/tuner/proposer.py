@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
@@ -28,6 +29,9 @@ from kernelwright.tuner.tuner import BATCH, Tuner
 
 SHARE = 0.5
 """Share of the brief's time for trials; the rest is for verdicts on the best."""
+LEAST_S = 4.0
+"""Seconds for trials, if the share is as long, however long the capture and the worker's start
+take: a search of some seconds would otherwise end with its first race."""
 N_JUDGED = 3
 """Number of candidates that go to the judge in a round."""
 
@@ -70,7 +74,7 @@ class TunedRules:
             TaskError: the task cannot be opened.
         """
         end = time.monotonic() + brief.budget_s
-        timed = tuple(name for name in brief.dialects if self._is_timed(name))
+        timed = self._timed(brief)
         best = self._best(replace(brief, dialects=timed))
         if self._tuner is None or not self._tuner.leaders:
             if self._why_not:
@@ -86,8 +90,19 @@ class TunedRules:
             yield from self._rules.propose(replace(brief, dialects=untimed))
         return None
 
+    def get_ready(self, brief: Brief) -> None:
+        """Start what trials need, while the library settings compile."""
+        with contextlib.suppress(CannotCapture, DeviceError):  # which come again, and are said then
+            self._tuner = self._opened(replace(brief, dialects=self._timed(brief)))
+            if self._tuner is not None:
+                self._runner.start()
+
+    def _timed(self, brief: Brief) -> tuple[str, ...]:
+        return tuple(name for name in brief.dialects if self._is_timed(name))
+
     def _best(self, brief: Brief) -> list[Proposal]:
         """Try candidates, and return the best of those that were not proposed before."""
+        least_s = min(SHARE * brief.budget_s, LEAST_S)
         until = time.monotonic() + SHARE * brief.budget_s
         try:
             tuner = self._tuner = self._tuner or self._opened(brief)
@@ -97,8 +112,10 @@ class TunedRules:
             for _, verdict in brief.history:
                 if not verdict.passed:
                     tuner.drop(verdict.candidate)
+            if not self._process.has_question:
+                self._give_question()
             with self._runner.at_work():
-                tuner.run(until)
+                tuner.run(until, least_s=least_s)
                 best = tuner.finalists(N_JUDGED, passed)
             if len(tuner.leaders) >= FEWEST_OF_TASK:
                 self._tell(f"the order had {tuner.quality()}")
@@ -117,15 +134,13 @@ class TunedRules:
     def _opened(self, brief: Brief) -> Tuner | None:
         """Start the tuner; None if the task cannot be tried."""
         judge = self._judge
-        reason = why_untunable(judge)
-        question = None if reason else question_of(judge)
-        if question is None:
-            self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
-            return None
         compiles_elsewhere = judge.machine.backend.compiles_elsewhere
         if compiles_elsewhere:
             judge.start_baselines()
-        self._process.give(question)
+        reason = why_untunable(judge)
+        if reason or not self._give_question():
+            self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
+            return None
         self._runner = TrialRunner(self._process, judge.device_lock)
         self._space = Space(brief, Winners(self._past), self._known)
         return Tuner(
@@ -137,6 +152,13 @@ class TunedRules:
             known=self._known,
             on_trials=self._told,
         )
+
+    def _give_question(self) -> bool:
+        """Give the process the task's question; False if the task has none."""
+        question = question_of(self._judge)
+        if question is not None:
+            self._process.give(question)
+        return question is not None
 
     def _model(self) -> CostModel:
         """Return the model that orders candidates; say which it is."""

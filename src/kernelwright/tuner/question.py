@@ -1,13 +1,16 @@
 """Question: the inputs, weights and expected results that every candidate of a search is tried on.
 
-They are the judge's own first draw, which costs nothing more. They go to the tuner's process in
-anonymous memory that no other process can open by name.
+They are the judge's own first draw, which costs nothing more. They go to the tuner's processes in
+memory that no other process can open by name: an anonymous file, and the device's own memory for
+the tensors of a GPU, which may be gigabytes.
 """
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Mapping
+import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +19,22 @@ import torch
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.task import Task
 from kernelwright.judge.compare.expected import Expected
+from kernelwright.judge.devices import cuda_driver
 from kernelwright.judge.perturb.weight_sets import USUAL
+from kernelwright.judge.sandbox.layout import (
+    Region,
+    Slot,
+    end_of,
+    flat_source,
+    flat_view,
+    plan_slots,
+    torch_dtype,
+    view,
+)
 
 if TYPE_CHECKING:
     from kernelwright.judge import Judge
+    from kernelwright.judge.devices.backend import DeviceBackend
 
 
 @dataclass(frozen=True)
@@ -77,28 +92,102 @@ def question_of(judge: Judge) -> Question | None:
     )
 
 
-def put_in_memory(question: Question) -> int:
-    """Return a file descriptor of memory that holds the question; the caller closes it.
+class SharedQuestion:
+    """A question in memory that the tuner's processes open: the tensors of a GPU stay on it.
 
     Raises:
         DeviceError: this machine gives no memory for it.
     """
-    fd = os.memfd_create("question")
-    try:
-        with os.fdopen(os.dup(fd), "wb") as file:
-            torch.save(question, file)
-    except (OSError, RuntimeError) as error:  # torch says that a write was short
-        os.close(fd)
-        raise DeviceError(
-            "the inputs and results of a large task do not fit into shared memory",
-            seen=f"{type(error).__name__}: {error}"[:200],
-            do="free memory, or give the task smaller inputs; it is judged without trials",
-        ) from error
-    return fd
+
+    def __init__(self, question: Question, backend: DeviceBackend | None = None) -> None:
+        """``backend``: the device that the question's tensors are on; None: the CPU."""
+        text = io.BytesIO()
+        pickler = _WithoutTensors(text)
+        pickler.dump(question)
+        tensors: list[Any] = pickler.tensors
+        self._region: Region | None = None
+        self._fd = os.memfd_create("question")
+        try:
+            if backend is not None and backend.kind != "cpu":
+                tensors = self._put_on_device(tensors, backend)
+            with os.fdopen(os.dup(self._fd), "wb") as file:
+                torch.save((text.getvalue(), tensors), file)
+        except DeviceError:
+            self.close()
+            raise
+        except (OSError, RuntimeError) as error:  # torch says that a write was short
+            self.close()
+            raise DeviceError(
+                "the inputs and results of a large task do not fit into shared memory",
+                seen=f"{type(error).__name__}: {error}"[:200],
+                do="free memory, or give the task smaller inputs; it is judged without trials",
+            ) from error
+
+    def _put_on_device(self, tensors: list[torch.Tensor], backend: DeviceBackend) -> list[Slot]:
+        """Copy tensors to device memory that other processes map; their places in it."""
+        slots: list[Slot]
+        slots, n_bytes = plan_slots(tensors)
+        self._region = Region(backend, n_bytes)
+        for slot, tensor in zip(slots, tensors, strict=True):
+            if slot.span_bytes:
+                flat_view(slot, self._region.memory).copy_(flat_source(tensor))
+        backend.settle()
+        return slots
+
+    @property
+    def is_on_device(self) -> bool:
+        """True if it holds memory of a GPU."""
+        return self._region is not None
+
+    @property
+    def fds(self) -> list[int]:
+        """The file descriptors for ``read_from_memory``."""
+        return [self._fd] if self._region is None else [self._fd, self._region.fd]
+
+    def close(self) -> None:
+        """Give the memory back; processes that have opened it keep it as long as they live."""
+        os.close(self._fd)
+        if self._region is not None:
+            self._region.close()
 
 
-def read_from_memory(fd: int, device: str) -> Question:
-    """Return the question in the memory behind ``fd``, with its tensors on ``device``."""
-    found = torch.load(f"/proc/self/fd/{fd}", map_location=device, mmap=True, weights_only=False)
+def read_from_memory(fds: Sequence[int], device: str) -> Question:
+    """Return the question behind the descriptors of a ``SharedQuestion``, with its tensors on
+    ``device``. On a CPU a question of a GPU's has tensors without memory. The first descriptor
+    stays open."""
+    text, tensors = torch.load(f"/proc/self/fd/{fds[0]}", mmap=True, weights_only=False)
+    if len(fds) == 1:
+        tensors = [tensor.to(device) for tensor in tensors]
+    elif device == "cpu":
+        tensors = [_without_memory(slot) for slot in tensors]
+    else:
+        index = torch.device(device).index or 0
+        memory = cuda_driver.map_shared(fds[1], end_of(tensors), index)
+        tensors = [view(slot, memory) for slot in tensors]
+    unpickler = pickle.Unpickler(io.BytesIO(text))
+    unpickler.persistent_load = tensors.__getitem__  # type: ignore[method-assign]
+    found = unpickler.load()
     assert isinstance(found, Question)
     return found
+
+
+class _WithoutTensors(pickle.Pickler):
+    """Writes numbers in place of tensors."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=5)
+        self.tensors: list[torch.Tensor] = []
+        self._numbers: dict[int, int] = {}
+
+    def persistent_id(self, value: Any) -> int | None:
+        if not isinstance(value, torch.Tensor):
+            return None
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self.tensors)
+            self.tensors.append(value.detach())
+        return self._numbers[id(value)]
+
+
+def _without_memory(slot: Slot) -> torch.Tensor:
+    dtype = torch_dtype(slot.dtype)
+    return torch.empty_strided(slot.shape, slot.strides, dtype=dtype, device="meta")

@@ -39,7 +39,7 @@ class TrialRunner:
             yield
         finally:
             self._loaded.clear()
-            self._process.end_worker()
+            self._process.give_memory_back()
 
     def start(self) -> None:
         """Start the worker and wait until it stands ready.

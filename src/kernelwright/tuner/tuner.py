@@ -82,9 +82,10 @@ class Tuner:
     def _ranked(self) -> list[Tried]:
         return sorted([*self._tried.values()], key=lambda tried: tried.time_ns)
 
-    def run(self, until: float) -> None:
+    def run(self, until: float, *, least_s: float = 0.0) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left
-        that promises a gain. The first race is run in any case.
+        that promises a gain. The first race is run in any case, and there are at least ``least_s``
+        seconds from the moment at which the worker and a first candidate stand ready.
 
         Raises:
             CannotCapture: no part of the module can be captured.
@@ -95,6 +96,8 @@ class Tuner:
             stack.callback(self._queue.close)
             ahead = pool.submit(self._refill, until)
             self._runner.start()
+            self._wait_for(ahead)
+            until = max(until, time.monotonic() + least_s)
             while not self._is_over(until):
                 self._wait_for(ahead)
                 if self._is_exhausted():

@@ -46,7 +46,7 @@ def test_searches_are_dealt_to_the_gpus_in_turn():
 
 
 @pytest.mark.usefixtures("_two_gpus")
-@pytest.mark.parametrize(("n_cores", "n_searches"), [(2, 4), (16, 4), (32, 8), (96, 12)])
+@pytest.mark.parametrize(("n_cores", "n_searches"), [(2, 4), (16, 4), (32, 10), (96, 12)])
 def test_several_gpus_get_as_many_searches_as_they_have_cores_for(monkeypatch, n_cores, n_searches):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(n_cores)))
     assert len(slots.worker_slots("cuda", gpus="all")) == n_searches
