@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import metal_kernelbench
+from metal_kernelbench import cut
 
 LIMIT_S = 300
 
@@ -81,8 +81,7 @@ def main() -> None:
     asked = words.parse_args()
     if asked.one:
         kept = asked.keep / asked.one.name if asked.keep else None
-        metal_kernelbench.MOST = asked.size
-        print(outcome(metal_kernelbench.shrunk(asked.one.read_text()), kept))
+        print(outcome(cut(asked.one.read_text(), asked.size), kept))
         return
     begin, counts, n_kernels = time.monotonic(), Counter[str](), 0
     for level in asked.level:
