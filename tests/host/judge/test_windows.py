@@ -15,9 +15,11 @@ from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.refusal import Refused
 from kernelwright.judge.sandbox.program import LibrarySetup, Program
 from kernelwright.judge.timed_inputs import TimedInputs
-from kernelwright.judge.timing.stopwatch import MOST_CALLS, Stopwatch
+from kernelwright.judge.timing.stopwatch import MOST_CALLS, MOST_EVENED, Stopwatch
+from kernelwright.judge.verify.verification import Verification
 
 SMALL = TASK.replace("512, 512", "64")
 KNOWN_US = 100
@@ -75,11 +77,11 @@ def running(source, fork_server):
     ):
         program = Program(source, "ModelNew", pickle.dumps([]), 0, LibrarySetup())
         runner.build(program, {}, oracle.first_arguments, limit_s=60.0)
-        yield stopwatch, runner
+        yield stopwatch, runner, oracle
 
 
 def test_outputs_are_those_of_their_inputs_and_the_last_call_comes_last(fork_server):
-    with running(RIGHT, fork_server) as (stopwatch, runner):
+    with running(RIGHT, fork_server) as (stopwatch, runner, _):
         assert 1 < stopwatch.n_calls(runner) <= MOST_CALLS
         order = [7, 1, 0, 9, 3, 2]
         inputs = {place: stopwatch.inputs_of(500 + place) for place in order}
@@ -92,8 +94,47 @@ def test_outputs_are_those_of_their_inputs_and_the_last_call_comes_last(fork_ser
             assert window.written[place] == [False]
 
 
+WRITES_TO_INPUTS = RIGHT.replace("torch.clamp(x, min=0)", "torch.clamp(x, min=0, out=x).clone()")
+
+
+@pytest.mark.parametrize("are_open", [True, False])
+@pytest.mark.parametrize("source, is_right", [(RIGHT, True), (WRITES_TO_INPUTS, False)])
+def test_a_call_that_is_alone_in_its_window_has_written_to_its_inputs_or_not(
+    source, is_right, are_open, fork_server
+):
+    """Long calls and large inputs leave room for one call in a window: it has the ring's memory on
+    a GPU, and that of single calls where there is no ring."""
+    with running(source, fork_server) as (stopwatch, runner, oracle):
+        if are_open:
+            stopwatch.windows_of(runner).open(stopwatch.inputs.form, 3)
+        inputs = {0: stopwatch.inputs_of(500)}
+        runner.put(stopwatch.inputs_of(400).arguments)
+        window = stopwatch.window(runner, inputs, [0])
+        verification = Verification(oracle, runner, 5)
+        given = {0: inputs[0].arguments}
+        if is_right:
+            verification.look_at_window(given, window)
+            return
+        with pytest.raises(Refused) as refused:
+            verification.look_at_window(given, window)
+        assert refused.value.code is ReasonCode.WROTE_TO_INPUTS
+
+
+def test_modules_of_one_contest_have_windows_of_as_many_calls(fork_server):
+    with running(RIGHT, fork_server) as (stopwatch, runner, _):
+        n = stopwatch.n_calls(runner)
+        stopwatch.windows_of(runner).sizes[False] = n // 2
+        with running(RIGHT, fork_server) as (_, other, _):
+            stopwatch.windows_of(other).sizes[False] = n // 3
+            stopwatch.even({"one": runner, "other": other})
+            assert stopwatch.n_calls(runner) == stopwatch.n_calls(other) == n // 2
+            stopwatch.windows_of(other).sizes[False] = 1
+            stopwatch.even({"one": runner, "other": other})
+            assert stopwatch.n_calls(other) == MOST_EVENED
+
+
 def test_a_window_tells_the_time_of_a_call_where_a_single_call_does_not(fork_server):
-    with running(WAITS, fork_server) as (stopwatch, runner):
+    with running(WAITS, fork_server) as (stopwatch, runner, _):
         stopwatch.prioritise(runner)
         n = stopwatch.n_calls(runner)
         assert 1 < n <= 64

@@ -26,13 +26,21 @@ class Windows:
         self._runner = runner
         self._ring: Ring | None = None
         self.sizes: dict[bool, int] = {}
-        """The calls in a window that are not queued, and that are; empty until that is known."""
+        """The calls in a window that are not queued, and that are, as the module needs them; empty
+        until that is known."""
+        self.n_evened = 0
+        """The calls in a window beside faster modules; 0 where there are none."""
         self.may_queue = self.is_queued = False
         """True if calls can be queued on the GPU behind the gate; and if they are from now on."""
 
     @property
     def n_calls(self) -> int:
         """The calls in a window from now on."""
+        return max(self.own_calls, self.n_evened)
+
+    @property
+    def own_calls(self) -> int:
+        """The calls in a window as the module needs them."""
         return self.sizes[self.is_queued]
 
     @property

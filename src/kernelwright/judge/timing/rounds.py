@@ -132,6 +132,7 @@ class _Rounds:
         # waits for the device would else have that added to the library's.
         are_queued = self._windows(self._contest.strongest).may_queue
         self._stopwatch.queue_calls(self._contest.runners.values(), are_queued)
+        self._stopwatch.even(self._contest.runners)
         self._series.is_queued = are_queued
         if are_queued and not self._windows(CANDIDATE).may_queue:
             said = "its calls wait for the device: unlike the library's they cannot be queued"
