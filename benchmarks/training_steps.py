@@ -9,8 +9,9 @@ compiled form and, where liger-kernel is installed and has the operator, Liger's
 by side: forward, then gradients for a random cotangent, with all launches queued before the step
 begins. Inputs are written anew and caches flushed before each step, since Liger's kernels overwrite
 what they are given. A ratio is the other's time over ours, the median of the rounds with a
-bootstrapped 95 % interval: above 1 our kernels are faster. Memory is what a step adds to the peak,
-on a GPU. The gradients' error is the largest, relative to the largest float64 gradient, beside
+bootstrapped 95 % interval: above 1 our kernels are faster. Host time is how long a step's launches
+take to be queued, on a GPU: what decides small steps. Memory is what a step adds to the peak, there
+too. The gradients' error is the largest, relative to the largest float64 gradient, beside
 eager's own. On a CPU sizes are smaller, and float32 is run alone.
 """
 
@@ -328,6 +329,14 @@ class Clock:
         torch.cuda.synchronize()
         return begin.elapsed_time(end) / 1e3
 
+    def host_s(self, steps: Steps, run: Step) -> float:
+        """How long the CPU takes until a step's launches are queued."""
+        steps.renew()
+        torch.cuda.synchronize()
+        start_s = time.perf_counter()
+        run()
+        return time.perf_counter() - start_s
+
     def quick_s(self, steps: Steps, module: nn.Module) -> float:
         """The median of a few steps after two that build what is built late."""
         run = steps.step(module, list(module.parameters()))
@@ -423,13 +432,15 @@ def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
         forms["liger"] = (liger, steps.weights)
     exact = exact_gradients(steps, module)
     runs = {name: steps.step(*form) for name, form in forms.items()}
-    errors, times = {}, {name: [] for name in runs}
+    errors, times, hosts = {}, {name: [] for name in runs}, {name: [] for name in runs}
     for name, run in runs.items():
         steps.renew()
         errors[name] = error_of(run(), exact)
     for _ in range(N_ROUNDS[device.partition(":")[0]]):
         for name in random.sample(list(runs), len(runs)):
             times[name].append(clock.time_s(steps, runs[name]))
+            if device != "cpu":
+                hosts[name].append(clock.host_s(steps, runs[name]))
     return {
         "operator": operator.name,
         "dtype": str(dtype).removeprefix("torch."),
@@ -437,6 +448,7 @@ def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
         "best": best,
         "ms": {name: statistics.median(found) * 1e3 for name, found in times.items()},
         "ratios": {n: ratio(times["ours"], found) for n, found in times.items() if n != "ours"},
+        "host_us": {n: statistics.median(found) * 1e6 for n, found in hosts.items() if found},
         "mb": {name: clock.added_bytes(steps, run) / 1e6 for name, run in runs.items()},
         "errors": errors,
     }
@@ -460,10 +472,13 @@ def shown(row: dict[str, Any]) -> str:
         for name, (median, low, high) in row["ratios"].items()
     )
     memory = " ".join(f"{name} {mb:.0f}" for name, mb in row["mb"].items() if mb)
+    host = " ".join(f"{name} {us:.0f}" for name, us in row["host_us"].items())
     error = f"{row['errors']['ours']:.1e} (eager {row['errors']['eager']:.1e})"
     head = f"{row['operator']:20} {row['dtype']:8} {row['best']:20} {row['ms']['ours']:8.3f} ms"
-    line = f"{head}  {ratios}  MB: {memory or '—'}  error {error}"
-    return line if row["judged"] or row["why"] == "not judged" else f"{line}\n    {row['why']}"
+    line = f"{head}  {ratios}  host us: {host or '—'}  MB: {memory or '—'}  error {error}"
+    if row["why"] == "not judged":
+        return line
+    return f"{line}\n    judged: {row['judged'] or row['why']}"
 
 
 @click.command()

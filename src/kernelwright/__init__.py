@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernelwright.api import export, judge, optimize, repeat
+    from kernelwright.api import export, judge, judge_by_shape, optimize, repeat
     from kernelwright.archive import Archive
     from kernelwright.archive.receipt import Receipt
     from kernelwright.archive.repetition import Repetition
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "export": "api", "judge": "api", "optimize": "api", "repeat": "api", "load": "loaders",
+    "export": "api", "judge": "api", "judge_by_shape": "api", "optimize": "api", "repeat": "api",
+    "load": "loaders",
     "build": "runtime.build", "misses": "runtime.build", "uses": "runtime.uses",
     "accelerate": "models.accelerate", "Accelerated": "models.accelerate",
     "load_accelerated": "models.saved",

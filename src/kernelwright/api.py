@@ -24,7 +24,7 @@ from kernelwright.loaders.training_step import as_judged
 from kernelwright.runtime.gates import through_gates
 from kernelwright.search import loop, shapes
 from kernelwright.search.again import judge_again
-from kernelwright.search.result import OnProgress, Result
+from kernelwright.search.result import AtShape, OnProgress, Result
 from kernelwright.shipping.package import package_at
 
 
@@ -137,6 +137,34 @@ def judge(
     if receipt is not None:
         Receipt(task, candidate, evaluation).write(receipt)
     return evaluation
+
+
+def judge_by_shape(
+    target: Any,
+    candidate: Candidate | Path | str,
+    *,
+    inputs: Any = None,
+    init: Any = None,
+    entry: str | None = None,
+    receipt: Path | str | None = None,
+    **settings: Any,
+) -> tuple[AtShape, ...]:
+    """The verdict of ``judge``, and one on each other shape that the task lists if that is passed.
+
+    ``judge`` checks the results on all shapes, but times the main one alone; so does the receipt.
+
+    Raises:
+        KernelwrightError: as ``judge``.
+    """
+    resolved = load_settings(Path.cwd(), **settings)
+    task = target if isinstance(target, Task) else load(target, inputs=inputs, init=init)
+    main = judge(task, candidate, entry=entry, receipt=receipt, **settings)
+    first, *others = shapes.timed_shapes(loop.asked_for(task, resolved), resolved)
+    found = [AtShape(first.name, main, is_holdout=False)]
+    for shape in others if main.passed else []:
+        verdict = judge(shape.task, candidate, entry=entry, **settings)
+        found.append(AtShape(shape.name, verdict, shape.is_holdout))
+    return tuple(found)
 
 
 def repeat(receipt: Receipt | Path | str, **settings: Any) -> Repetition:

@@ -19,6 +19,7 @@ from kernelwright.compiler.ir.ir import (
     Reduce,
     Scan,
     Store,
+    Total,
     contiguous,
 )
 
@@ -47,6 +48,44 @@ def softmax_short() -> Program:
 @case
 def softmax_long() -> Program:
     return _softmax("i3", "j1500")
+
+
+def _row_with_totals(rows: str, columns: str, dtype: str = "float32") -> Program:
+    """A norm's gradients: of its rows, and, summed over all rows, of its weight and bias."""
+    outer, inner = axes(rows), axes(columns)
+    over = (*outer, *inner)
+    x, given = tensor("x", over, dtype), tensor("given", over, dtype)
+    weight = tensor("weight", inner, dtype)
+    body = (
+        full("x0", x, over),
+        full("g0", given, over),
+        Load("w0", weight, row_major(inner)),
+        Compute("g", "mul", ("g0", "w0"), "float32"),
+        Compute("gx", "mul", ("g", "x0"), "float32"),
+        Reduce("s", "sum", "gx", "float32"),
+        Compute("far", "mul", ("x0", "s"), "float32"),
+        Compute("d", "sub", ("g", "far"), "float32"),
+        Compute("t", "mul", ("g0", "x0"), "float32"),
+        Store(tensor("dx", over, dtype), row_major(over), "d"),
+        Total(tensor("dw", inner, dtype), row_major(inner), "t"),
+        Total(tensor("db", inner, dtype), row_major(inner), "g0"),
+    )
+    return program(Kernel("norm", outer, inner, body), inputs=(x, given, weight))
+
+
+@case
+def totals_short() -> Program:
+    return _row_with_totals("b5 i61", "j33")
+
+
+@case
+def totals_packed() -> Program:
+    return _row_with_totals("i700", "j4 k16", "bfloat16")
+
+
+@case
+def totals_long() -> Program:
+    return _row_with_totals("i37", "j1500")
 
 
 @case

@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from kernelwright.archive import rows, tables
-from kernelwright.archive.connect import connect, migrate, parse, shown
+from kernelwright.archive.away import until_back
+from kernelwright.archive.connect import connect, migrate, parse, require_writable, shown
 from kernelwright.archive.errors import explained
 from kernelwright.core.call import EXAM, Call, PastCall
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
@@ -55,15 +56,28 @@ class Step:
     """By the name under which it was logged: 'loss', 'share/right', …"""
 
 
+@dataclass(frozen=True)
+class Activity:
+    """A run that has not ended, and how far it is."""
+
+    run: Run
+    task_name: str
+    n_trials: int
+    n_verdicts: int
+    last_at: str
+    """When it last wrote something."""
+
+
 class Archive:
     """The store behind a path, a folder or a URL; opened, created and migrated as needed.
 
     Every write is one transaction: a process killed at any point leaves the archive intact. Any
-    number of processes may read and write at once.
+    number of processes may read and write at once. A server that goes away is waited for.
 
     Raises:
-        ArchiveError: damaged, locked, newer than this version, or absent while ``create`` is
-            false. Every method raises it too, and DeviceError when the disk is full.
+        ArchiveError: damaged, locked, newer than this version, read only while ``create`` is true,
+            or absent while it is false. Every method raises it too, and DeviceError when the disk
+            is full.
     """
 
     def __init__(self, target: str | Path, *, create: bool = True) -> None:
@@ -73,6 +87,8 @@ class Archive:
         self._engine = connect(url, create=create)
         with explained(self._where):
             migrate(self._engine, self._where)
+            if create:
+                require_writable(self._engine, self._where)
 
     def close(self) -> None:
         """Close the connections; the archive is not used afterwards."""
@@ -86,6 +102,7 @@ class Archive:
 
     # -- what is appended ----------------------------------------------------------------------
 
+    @until_back
     def add_task(self, task: Task, workloads: Iterable[Workload] = ()) -> None:
         """Add a task and workloads of it; those already there stay as they are."""
         with self._writing() as connection:
@@ -93,6 +110,7 @@ class Archive:
             for workload in workloads:
                 self._insert_new(connection, tables.workload, rows.from_content(workload))
 
+    @until_back
     def start_run(self, task: Task, settings: Settings) -> str:
         """The id of a new run of a task that is in the archive. It sorts after all runs and calls
         there, and by its time."""
@@ -111,6 +129,7 @@ class Archive:
             )
         return run
 
+    @until_back
     def finish_run(self, run: str, ended: Mapping[str, Any] | None = None) -> None:
         """Say that a run came to its end; one that was cut off is never finished.
 
@@ -125,6 +144,7 @@ class Archive:
                 connection.execute(changed.values(settings=whole))
             connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
 
+    @until_back
     def add_to_end(self, task: str, **facts: Any) -> None:
         """Add facts to the end of a task's last run that were found out after it."""
         with self._writing() as connection:
@@ -137,6 +157,7 @@ class Archive:
                 changed = sa.update(tables.run).where(tables.run.c.id == last.id)
                 connection.execute(changed.values(settings=last.settings | {"ended": ended}))
 
+    @until_back
     def add_proposal(
         self, run: str, proposal: Proposal, exemplars: Sequence[Exemplar] = ()
     ) -> None:
@@ -157,6 +178,7 @@ class Archive:
                     )
                 )
 
+    @until_back
     def add_evaluation(
         self, run: str, evaluation: Evaluation, workload: Workload | None = None
     ) -> None:
@@ -178,12 +200,14 @@ class Archive:
                 samples = rows.from_timing(number, evaluation.timing)
                 connection.execute(tables.timing.insert(), samples)
 
+    @until_back
     def add_call(self, run: str, call: Call) -> None:
         """Add what a model was asked and answered, as soon as it has been paid for."""
         with self._writing() as connection:
             said = rows.from_call(call) | {"run": run, "created_at": _now()}
             connection.execute(tables.call.insert().values(said))
 
+    @until_back
     def add_trials(
         self, run: str, environment: Environment, version: int, trials: Sequence[Trial]
     ) -> None:
@@ -199,6 +223,7 @@ class Archive:
             found = [rows.from_trial(trial) | of for trial in trials]
             connection.execute(tables.trial.insert(), found)
 
+    @until_back
     def add_step(self, step: Step) -> None:
         """Add what a step of training logged; the same step done again stands for itself."""
         with self._writing() as connection:
@@ -435,6 +460,32 @@ class Archive:
             query = query.where(tables.run.c.task == task)
         return [Run(**row) for row in self._read(query)]
 
+    def activities(self) -> list[Activity]:
+        """The runs that have not ended, oldest first; among them are those that were cut off."""
+        query = (
+            sa.select(tables.run, tables.task.c.name.label("task_name"))
+            .join_from(tables.run, tables.task, tables.task.c.digest == tables.run.c.task)
+            .where(tables.run.c.finished_at.is_(None))
+        )
+        return [self._activity(dict(row)) for row in self._read(query.order_by(tables.run.c.id))]
+
+    def _activity(self, row: dict[str, Any]) -> Activity:
+        task_name, run = row.pop("task_name"), Run(**row)
+        n_trials, last_trial = self._written(tables.trial, run)
+        n_verdicts, last_verdict = self._written(tables.evaluation, run)
+        last_at = max(run.started_at, last_trial, last_verdict)
+        return Activity(run, task_name, n_trials, n_verdicts, last_at)
+
+    def _written(self, table: sa.Table, run: Run) -> tuple[int, str]:
+        """How many rows a run has written to a table, and when the last one; '' for none."""
+        newest = sa.func.max(table.c.created_at).label("newest")
+        asked = sa.select(sa.func.count().label("n"), newest).where(
+            table.c.task == run.task,  # an index finds it
+            table.c.run == run.id,
+        )
+        [found] = self._read(asked.select_from(table))
+        return found["n"], found["newest"] or ""
+
     # -- how -----------------------------------------------------------------------------------
 
     @contextmanager
@@ -448,6 +499,7 @@ class Archive:
         with explained(self._where), self._engine.begin() as connection:
             yield connection
 
+    @until_back
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
         with self._reading() as connection:
             return connection.execute(query).mappings().all()

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from kernelwright.archive.errors import foreign, full, is_locked
+from kernelwright.archive.errors import foreign, full, is_locked, only_readable
 from kernelwright.core.errors import ArchiveError
 from kernelwright.core.secrets import masked
 
@@ -82,7 +82,7 @@ def connect(url: URL, *, create: bool) -> sa.Engine:
             "sqlite", database=url.database, query={"timeout": str(BUSY_S)} | dict(url.query)
         )
     try:
-        engine = sa.create_engine(url)
+        engine = sa.create_engine(url, pool_pre_ping=True)  # a server may have been started anew
     except (NoSuchModuleError, ModuleNotFoundError, ArgumentError, TypeError) as error:
         raise _unusable(where, str(error)) from error
     if engine.dialect.name == "sqlite":
@@ -117,6 +117,23 @@ def migrate(engine: sa.Engine, where: str) -> None:
             )
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def require_writable(engine: sa.Engine, where: str) -> None:
+    """Refuse a server's archive that this user may only read, before a search has begun.
+
+    Raises:
+        ArchiveError: the user may not insert, or the server is a standby.
+    """
+    if engine.dialect.name != "postgresql":
+        return  # SQLite writes when it opens the file
+    may_insert = sa.func.has_table_privilege("evaluation", "INSERT")
+    asked = sa.select(may_insert, sa.func.pg_is_in_recovery(), sa.func.current_user())
+    with engine.connect() as connection:
+        may, is_standby, user = connection.execute(asked).one()
+    if is_standby or not may:
+        seen = "the server is a standby" if is_standby else f"the user {user} may not insert"
+        raise only_readable(where, seen)
 
 
 def _revision(connection: sa.Connection) -> str | None:

@@ -23,6 +23,11 @@ _SERVER_LOCKED = ("40", "55")  # transaction rollback, object not in prerequisit
 _SERVER_CLOSED = ("25006",)  # read-only transaction
 _SERVER_FORBIDS = ("28", "42501")  # invalid authorization, insufficient privilege
 _SERVER_DAMAGED = ("XX001", "XX002")  # data and index corrupted
+_SERVER_AWAY = ("08", "57P")  # connection exception; shut down, crashed, or not started yet
+
+
+class AwayError(ArchiveError):
+    """The server cannot be reached now; it may be soon."""
 
 
 @contextmanager
@@ -100,11 +105,19 @@ def _explain_server(error: DBAPIError, where: str, seen: str) -> KernelwrightErr
         return ArchiveError(
             f"{where} is damaged", seen=seen, do="restore the database, or name another archive"
         )
-    if isinstance(error, OperationalError):
-        return ArchiveError(
+    if state.startswith(_SERVER_AWAY) or (isinstance(error, OperationalError) and not state):
+        return AwayError(
             f"{where} cannot be reached", seen=seen, do="check the URL and that the server runs"
         )
     return _refused(where, seen)
+
+
+def only_readable(where: str, seen: str) -> ArchiveError:
+    return ArchiveError(
+        f"{where} may be read only",
+        seen=seen,
+        do="give a user who may write, or name another archive; `report` and `show` only read",
+    )
 
 
 def _closed(where: str, seen: str) -> ArchiveError:

@@ -13,6 +13,7 @@ from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.places import as_text
 from kernelwright.core.task import Task
+from kernelwright.search.result import AtShape
 from kernelwright.suites.naming import entry_for
 from kernelwright.suites.suite import SuiteEntry
 
@@ -25,6 +26,9 @@ class CandidateFile:
     """The file's path relative to the folder; bytes that are not text are escaped."""
     candidate: Candidate | None = None
     evaluation: Evaluation | None = None
+    by_shape: tuple[AtShape, ...] = ()
+    """The verdicts on all shapes that the task lists, the main one first; empty for a task of one
+    shape, and for a candidate that fails on the main one."""
     error: KernelwrightError | None = None
     """The reason why the file cannot be read or its task cannot be judged."""
 

@@ -15,6 +15,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServer
+from kernelwright.search.result import AtShape
+from kernelwright.search.shapes import timed_shapes
 
 PROPOSER = "file"
 """The proposer that candidates from a folder are archived under."""
@@ -30,15 +32,50 @@ def judge_all(
 ) -> Batch:
     """Return a verdict on every candidate: the archived one if there is one, else a new one.
 
-    An archived verdict counts if it is for the same candidate, workload and environment, by the
-    same version of the judge, and does not blame the machine. Ctrl-C ends judging early; the same
-    call resumes it.
+    Candidates that pass are judged on each other shape that the task lists as well. An archived
+    verdict counts if it is for the same candidate, workload and environment, by the same version of
+    the judge, and does not blame the machine. Ctrl-C ends judging early; the same call resumes it.
 
     Raises:
         TaskError: the task cannot be run.
         DeviceError: the machine failed.
     """
     task = settings.applied_to(task)
+    main, *others = timed_shapes(task, settings)
+    batch = _judge_all(task, files, settings, on_step, fork_server)
+    by_shape: dict[str, tuple[AtShape, ...]] = {
+        file.candidate.digest: (AtShape(main.name, file.evaluation, is_holdout=False),)
+        for file in batch.files
+        if file.candidate and file.evaluation and file.evaluation.passed
+    }
+    passed = [file for file in files if file.candidate and file.candidate.digest in by_shape]
+    is_interrupted = batch.interrupted
+    for shape in others:
+        if is_interrupted or not passed:
+            break
+        at_shape = _judge_all(shape.task, passed, settings, on_step, fork_server)
+        is_interrupted = at_shape.interrupted
+        verdicts = {f.candidate.digest: f.evaluation for f in at_shape.files if f.candidate}
+        for digest, verdict in verdicts.items():
+            if verdict is not None:
+                by_shape[digest] += (AtShape(shape.name, verdict, shape.is_holdout),)
+    if not others:
+        return batch
+    told = tuple(
+        replace(file, by_shape=by_shape.get(file.candidate.digest, ())) if file.candidate else file
+        for file in batch.files
+    )
+    return replace(batch, files=told, interrupted=is_interrupted)
+
+
+def _judge_all(
+    task: Task,
+    files: Sequence[CandidateFile],
+    settings: Settings,
+    on_step: OnProgress,
+    fork_server: SharedForkServer | None,
+) -> Batch:
+    """Judge the candidates on the main shape of a task."""
     device = resolve(Device.parse(settings.device))
     verdicts: dict[str, Evaluation] = {}
     try:

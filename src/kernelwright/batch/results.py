@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -12,8 +12,10 @@ from kernelwright.archive import without_password
 from kernelwright.batch.files import Batch, BatchProgress, CandidateFile
 from kernelwright.console import answers
 from kernelwright.console.terminal import Answer, error_facts
+from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.report import facts, table
+from kernelwright.search.result import mean_over_listed
 
 
 def step_line(step: BatchProgress, since_s: float) -> str:
@@ -59,13 +61,14 @@ def _batch_facts(batch: Batch) -> dict[str, Any]:
 def _file_facts(file: CandidateFile) -> dict[str, Any]:
     found: dict[str, Any] = {"file": file.name}
     if file.evaluation is not None and file.candidate is not None:
-        verdict = facts.evaluation_facts(file.evaluation)
-        return found | {"dialect": file.candidate.dialect} | verdict
+        found |= {"dialect": file.candidate.dialect} | facts.evaluation_facts(file.evaluation)
+        return found | (answers.shapes_facts(file.by_shape) if file.by_shape else {})
     return found | {"error": error_facts(file.error) if file.error else None}
 
 
 def _ordered(batch: Batch) -> list[CandidateFile]:
-    """Sort the files: timed ones by the speedup's lower end, then untimed, failed and unjudged."""
+    """Sort the files: timed ones by the speedup's lower end, of a task that lists shapes by the
+    mean over them, then untimed, failed and unjudged."""
 
     def rank(file: CandidateFile) -> tuple[Any, ...]:
         found = file.evaluation
@@ -73,7 +76,7 @@ def _ordered(batch: Batch) -> list[CandidateFile]:
             return (3, file.error is None, file.name)
         if found.speedup is None:
             return (1 if found.passed else 2, found.status.value, file.name)
-        return (0, -found.speedup.low, file.name)
+        return (0, -(mean_over_listed(file.by_shape) or found.speedup.low), file.name)
 
     return sorted(batch.files, key=rank)
 
@@ -89,9 +92,7 @@ def _code(batches: Sequence[Batch]) -> int:
 
 
 def _shown(batches: Sequence[Batch]) -> list[RenderableType]:
-    groups = [
-        [(file.name, file.evaluation, _why(file)) for file in _ordered(batch)] for batch in batches
-    ]
+    groups = [[row for file in _ordered(batch) for row in _rows(file)] for batch in batches]
     counts = ", ".join(f"{n} {status}" for status, n in _counts(batches).most_common())
     shown: list[RenderableType] = [table.file_table(groups)]
     if counts:
@@ -99,6 +100,16 @@ def _shown(batches: Sequence[Batch]) -> list[RenderableType]:
     if any(batch.interrupted for batch in batches):
         shown.append("stopped early; the same command resumes from here")
     return shown
+
+
+def _rows(file: CandidateFile) -> Iterator[tuple[str, Evaluation | None, str]]:
+    """The row of a file, and one for each other shape that its task lists."""
+    mean = mean_over_listed(file.by_shape)
+    over_all = f"; {mean:.2f} over the listed shapes" if mean else ""
+    yield file.name, file.evaluation, _why(file) + over_all
+    for at in file.by_shape[1:]:
+        held_out = ", held out" if at.is_holdout else ""
+        yield f"  at {at.name}", at.evaluation, facts.standing_text(at.evaluation) + held_out
 
 
 def _why(file: CandidateFile) -> str:

@@ -12,11 +12,9 @@ from kernelwright.batch.judging import judge_all
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import SharedForkServerProcess
 from kernelwright.suites.suite import SuiteEntry
-from kernelwright.workers.in_process import in_process
 from kernelwright.workers.side_by_side import side_by_side
-from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
+from kernelwright.workers.workers import Workers
 
 Group = tuple[SuiteEntry, list[CandidateFile]]
 PRELOADED = (__name__, "kernelwright.judge.judge")
@@ -26,35 +24,31 @@ def judge_suite(
     groups: Sequence[Group],
     *,
     settings: Settings,
-    slots: Sequence[WorkerSlot] = (WHOLE_MACHINE,),
+    workers: Workers,
     on_step: OnProgress = lambda step: None,
 ) -> list[Batch]:
     """Judge one batch per task, in the suite's order; a task that fails does not stop the others.
 
-    Each slot runs one judge at a time on its GPU and its cores. Judges build and check side by
-    side; while one of them times candidates on a device, the others on that device pause. Ctrl-C
-    ends judging early.
+    Each judge has a GPU or a share of it, and cores. Judges build and check side by side; while one
+    of them times candidates on a device, the others on that device pause. Ctrl-C ends judging
+    early.
     """
-    free = FreeSlots(slots)
+    workers.target(settings)  # refuses what cannot be done there
     Archive(settings.archive).close()  # created here, before several processes open it
 
     def one(group: Group) -> Batch:
         task, files = group[0].task, group[1]
         work = partial(judge_all, task, files, settings=settings)
-        with free.take() as slot:
-            ending = in_process(
-                work, fork_server=fork_server, slot=slot, on_step=on_step, preload=PRELOADED
-            )
+        ending = workers.run(work, on_step=on_step, preload=PRELOADED)
         if ending.is_interrupted:
             return Batch(task, tuple(files), interrupted=True)
         error = _death(task, ending.died) if ending.died else ending.error
         return _failed(task, files, error) if error else ending.value
 
-    with SharedForkServerProcess() as fork_server:
-        pairs = zip(side_by_side(one, groups, jobs=len(slots)), groups, strict=True)
+    found = side_by_side(one, groups, jobs=workers.jobs, on_interrupt=workers.interrupt)
     return [
         batch or Batch(entry.task, tuple(files), interrupted=True)
-        for batch, (entry, files) in pairs
+        for batch, (entry, files) in zip(found, groups, strict=True)
     ]
 
 

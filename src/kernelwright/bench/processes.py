@@ -15,8 +15,7 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.scheduling.memory import needed_bytes
 from kernelwright.search import loop
-from kernelwright.workers.in_process import in_process
-from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
+from kernelwright.workers.workers import Workers
 
 RUN_ALONE = "run kernelwright optimize on this task alone to see the error"
 INTERRUPTED = {"what": "the search was interrupted", "seen": "Ctrl-C", "do": "run it again"}
@@ -63,19 +62,18 @@ def in_a_process(
     task: Task,
     settings: Settings,
     limit_s: float,
-    fork_server: SharedForkServer,
-    slot: WorkerSlot = WHOLE_MACHINE,
+    workers: Workers,
+    needs_device: bool = True,
 ) -> Any:
     """Run ``work`` in its own process; return its value, or an error as a dictionary.
 
     The dictionary has the keys 'what', 'seen' and 'do'.
     """
-    ending = in_process(
+    ending = workers.run(
         partial(work, task, settings),
-        fork_server=fork_server,
-        slot=slot,
         limit_s=limit_s,
         preload=PRELOADED,
+        needs_device=needs_device,
     )
     if ending.is_interrupted:
         return INTERRUPTED

@@ -24,16 +24,12 @@ from kernelwright.bench.processes import (
     size_task,
     survey_task,
 )
-from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.dialects.devices import resolve
-from kernelwright.judge import SharedForkServer, SharedForkServerProcess
-from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.side_by_side import side_by_side
-from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
+from kernelwright.workers.workers import Target, Workers
 
 LARGE_SHARE = 0.3
 """Share of the device's memory from which a task is large: at most two large tasks can be judged
@@ -64,60 +60,60 @@ def run(
     entries: Sequence[SuiteEntry],
     *,
     settings: Settings,
-    slots: Sequence[WorkerSlot] = (WHOLE_MACHINE,),
+    workers: Workers,
     limit_s: float,
     total_s: float = float("inf"),
     on_done: Callable[[TaskOutcome], None] = lambda outcome: None,
 ) -> list[TaskOutcome]:
     """Search every task without an archived search; return the outcomes in the suite's order.
 
-    Each slot runs one search at a time on its GPU and its cores; the judge's device lock keeps
+    Each search has a GPU or a share of it, and cores, to itself; the judge's device lock keeps
     timings on one device apart. A search that takes longer than ``limit_s`` seconds is stopped, and
     none is begun after ``total_s`` seconds. Tasks that need much device memory come last; for them
     the library is timed first, and if it is as fast as a copy nothing is searched. Ctrl-C stops the
     searches; their results are kept, and the same call resumes.
 
     Raises:
-        DeviceError: this machine has no such device.
+        DeviceError: there is no such device.
     """
     entries = [replace(e, task=settings.applied_to(e.task)) for e in entries]
-    device = resolve(Device.parse(settings.device))
-    here = Here.of(device, settings, n_cores=len(slots[0].cores))
+    target = workers.target(settings)
+    here = target.here
     Archive(settings.archive).close()  # created here, before several processes open it
     last_start = time.monotonic() + total_s
     locks = {id(entry): threading.Lock() for entry in entries}
-    free = FreeSlots(slots)
 
     def is_due(entry: SuiteEntry) -> bool:
-        is_searched = known.search_of(entry.task, settings, here) is not None
-        return not is_searched and time.monotonic() < last_start
+        return time.monotonic() < last_start and not known.search_of(entry.task, settings, here)
 
-    def in_a_slot(work: Work, entry: SuiteEntry) -> Any:
-        with free.take() as slot:
-            return in_a_process(work, entry.task, settings, limit_s, fork_server, slot)
+    def do(work: Work, entry: SuiteEntry) -> Any:
+        return in_a_process(work, entry.task, settings, limit_s, workers)
 
     def survey(entry: SuiteEntry) -> None:
         with locks[id(entry)]:
             if is_due(entry):
-                in_a_slot(survey_task, entry)
+                do(survey_task, entry)
 
     def search(entry: SuiteEntry) -> TaskOutcome:
         with locks[id(entry)]:
             earlier = known.search_of(entry.task, settings, here)
             was_run = earlier is not None or time.monotonic() < last_start
-            error = in_a_slot(search_task, entry) if was_run and earlier is None else None
+            error = do(search_task, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    with (
-        SharedForkServerProcess() as fork_server,
-        _sizes(mixed(entries), settings, fork_server, is_due) as is_large,
-    ):
+    with _sizes(mixed(entries), settings, target, workers, is_due) as is_large:
         steps = [
             partial(_if_size, is_large, large, work, entry)
             for work, large in ((search, False), (survey, True), (search, True))
             for entry in mixed(entries)
         ]
-        found = side_by_side(operator.call, steps, jobs=len(slots), on_done=partial(_tell, on_done))
+        found = side_by_side(
+            operator.call,
+            steps,
+            jobs=workers.jobs,
+            on_done=partial(_tell, on_done),
+            on_interrupt=workers.interrupt,
+        )
     outcomes = {id(outcome.entry): outcome for outcome in found if outcome is not None}
     return [outcomes.get(id(entry), TaskOutcome(entry, was_run=False)) for entry in entries]
 
@@ -149,7 +145,8 @@ def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
 def _sizes(
     entries: Sequence[SuiteEntry],
     settings: Settings,
-    fork_server: SharedForkServer,
+    target: Target,
+    workers: Workers,
     is_due: Callable[[SuiteEntry], bool],
 ) -> Iterator[Callable[[SuiteEntry], bool | None]]:
     """Find out which entries need much device memory, ahead of the searches and beside them.
@@ -157,8 +154,8 @@ def _sizes(
     Yields a function that waits for the answer on one entry. After Ctrl-C the answer is None, so
     that no search begins.
     """
-    backend = backend_of(resolve(Device.parse(settings.device)))
-    if backend.most_judges is None:
+    memory_bytes = target.memory_bytes
+    if memory_bytes is None:
         yield lambda entry: False
         return
     is_interrupted = threading.Event()
@@ -168,11 +165,13 @@ def _sizes(
             return False
         if is_interrupted.is_set():
             return None
-        n_bytes = in_a_process(size_task, entry.task, settings, SIZE_LIMIT_S, fork_server)
+        n_bytes = in_a_process(
+            size_task, entry.task, settings, SIZE_LIMIT_S, workers, needs_device=False
+        )
         if n_bytes == INTERRUPTED:
             is_interrupted.set()
             return None
-        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * backend.memory_bytes()
+        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * memory_bytes
 
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
         answers = {id(entry): pool.submit(is_large, entry) for entry in entries}

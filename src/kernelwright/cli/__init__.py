@@ -22,6 +22,7 @@ COMMANDS = {
     "port-corpus": "Port a tree of CUDA files, and keep the verified pairs.",
     "report": "Write the HTML report of an archive.",
     "show": "Print the best source of an archive, or any candidate.",
+    "status": "Show the searches of an archive that have not ended.",
     "tasks": "Make tasks to search or to train on.",
     "train": "Train a model to write kernels.",
 }

@@ -44,6 +44,7 @@ EXTRAS = {  # package: the extra that installs it, what its absence costs
     "safetensors": ("export", "no export of indices to FlashInfer-Bench"),
     "flashinfer-bench": ("export", "no trial of exported solutions"),
     "psycopg": ("postgres", "no archive on PostgreSQL"),
+    "ray": ("cluster", "no work on a Ray cluster"),
 }
 GUARANTEE_REMEDY = (
     "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.option import Option, options_of
 from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import LEVELS, SUITES
+from kernelwright.workers.asked import WorkersAsked
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A decorator that adds options to a command's function."""
@@ -156,9 +158,32 @@ PART = _options(
 SUITE = _options(
     click.option("--suite", type=click.Choice(SUITES), help="Take every task of this suite."), PART
 )
-GPUS = click.option(
-    "--gpus", metavar="N", help="With --device cuda: work on this many GPUs, or all. Default: 1."
+WORKERS = _options(
+    click.option(
+        "--gpus",
+        metavar="N",
+        help="With --device cuda: work on this many GPUs, or all. Default: 1.",
+    ),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Work on the nodes of a Ray cluster: auto, HOST:PORT or ray://HOST:PORT. Default: on "
+        "this machine.",
+    ),
+    click.option(
+        "--gpu-model",
+        metavar="NAME",
+        help="Work on the cluster's GPUs of this model, by Ray's name: H100. Default: its only "
+        "one.",
+    ),
 )
+"""Where the tasks of a suite are worked on."""
+
+
+def workers_asked(given: Mapping[str, Any]) -> WorkersAsked:
+    """What the options say about the workers."""
+    names = (field.name for field in dataclasses.fields(WorkersAsked))
+    return WorkersAsked(**{name: given[name] for name in names if given.get(name)})
 
 
 def _numbers(given: tuple[str, ...]) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -19,7 +20,7 @@ from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.standing import SearchOutcome
 from kernelwright.report import facts, table
-from kernelwright.search.result import Result
+from kernelwright.search.result import AtShape, Result, mean_over_listed
 
 DONE, NOTHING_PASSED = 0, 1  # exit codes; core/errors.py has 2 (wrong use) and 3 (machine failed)
 STANDS = {
@@ -30,15 +31,23 @@ STANDS = {
 STANDS_CODE = {True: DONE, False: NOTHING_PASSED, None: DeviceError.exit_code}
 
 
-def verdict(evaluation: Evaluation, candidate: Candidate, receipt: Path | None = None) -> Answer:
-    """Return the answer of `judge TASK CANDIDATE`."""
+def verdict(
+    by_shape: Sequence[AtShape], candidate: Candidate, receipt: Path | None = None
+) -> Answer:
+    """Return the answer of `judge TASK CANDIDATE`: the verdict on the main shape, which is the
+    first, and the speedups on the others."""
+    evaluation = by_shape[0].evaluation
     rows = _verdict_rows(evaluation)
     found = {"dialect": candidate.dialect, **facts.evaluation_facts(evaluation)}
     if receipt is not None:
         rows.append(("receipt", str(receipt)))
         found["receipt"] = str(receipt)
-    code = DONE if evaluation.passed else NOTHING_PASSED
-    return Answer(found, code, [table.verdict_table(rows)])
+    shown: list[RenderableType] = [table.verdict_table(rows)]
+    if len(by_shape) > 1:
+        found |= shapes_facts(by_shape)
+        shown.append(table.shape_table(found["shapes"]))
+    is_passed = all(at.evaluation.passed for at in by_shape)
+    return Answer(found, DONE if is_passed else NOTHING_PASSED, shown)
 
 
 def repetition(again: Repetition) -> Answer:
@@ -82,17 +91,17 @@ def _result_facts(result: Result) -> dict[str, Any]:
         "archive": without_password(result.archive_url),
         "interrupted": result.interrupted,
         "mode": result.mode or None,
-        "shapes": _shapes_of(result),
+        **shapes_facts(result.by_shape),
         "uses": [dataclasses.asdict(use) for use in result.uses],
-        "geometric_mean": result.mean_speedup,
     }
 
 
-def _shapes_of(result: Result) -> list[dict[str, Any]]:
-    return [
-        facts.shape_facts(at.name, at.evaluation, is_holdout=at.is_holdout)
-        for at in result.by_shape
+def shapes_facts(by_shape: Sequence[AtShape]) -> dict[str, Any]:
+    """The verdicts on one candidate by shape, and the geometric mean of its speedups."""
+    shapes = [
+        facts.shape_facts(at.name, at.evaluation, is_holdout=at.is_holdout) for at in by_shape
     ]
+    return {"shapes": shapes, "geometric_mean": mean_over_listed(by_shape)}
 
 
 def one_result(result: Result, *, is_alone: bool = True) -> Answer:
@@ -124,7 +133,7 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
     code = DONE if pair or result.counts.get("passed") else NOTHING_PASSED
     shown: list[RenderableType] = [table.candidate_table(result.evaluated, pair)]
     if result.by_shape:
-        shown.append(table.shape_table(_shapes_of(result)))
+        shown.append(table.shape_table(shapes_facts(result.by_shape)["shapes"]))
     shown.append("\n".join(lines))
     if result.other is None:
         return Answer(_result_facts(result), code, shown)

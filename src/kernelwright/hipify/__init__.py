@@ -1,4 +1,4 @@
-"""Translation of CUDA to HIP and back, by the structure of the program."""
+"""Translation of CUDA to HIP and back, by the structure of the program; to Metal in ``metal``."""
 
 from kernelwright.hipify.cmake import translate_cmake
 from kernelwright.hipify.finding import Finding, State

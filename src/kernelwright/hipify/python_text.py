@@ -37,7 +37,7 @@ def translate_python(text: str, *, to: str = "hip", file: str = "") -> Translati
         raise UsageError(
             f"{file or 'the file'} is not Python", seen=str(error), do="mend it"
         ) from error
-    starts = _starts(text)
+    starts = starts_of_lines(text)
     findings: list[Finding] = []
     edits: list[Edit] = []
     for node in _strings(tree):
@@ -63,7 +63,7 @@ def device_texts(text: str) -> tuple[str, ...]:
     return tuple(str(node.value) for node in _strings(tree) if "__global__" in node.value)
 
 
-def _starts(text: str) -> list[int]:
+def starts_of_lines(text: str) -> list[int]:
     """Return the offset in bytes at which each line begins."""
     starts = [0]
     for line in text.encode().splitlines(keepends=True):

@@ -79,18 +79,18 @@ def candidate_table(history: list[Pair], best: Pair | None) -> Fitting:
 
 
 def shape_table(shapes: Sequence[dict[str, Any]]) -> Fitting:
-    """The speedups of a winner by shape. ``shapes`` are in their JSON form."""
+    """The speedups of one candidate by shape. ``shapes`` are in their JSON form."""
 
     def fill(is_wide: bool) -> Table:
-        table = plain_table("shape", "× eager", "× compile", "× strongest", "strongest, tuned?")
+        table = plain_table("shape", "× eager", "× compile", "× strongest", "strongest")
         for shape in shapes:
             ratios = {name: Ratio(**ratio) for name, ratio in shape["speedup"].items()}
             wanted = ("eager", "compile", shape["strongest"])
-            said = "held out: nobody tuned for it" if shape["holdout"] else "tuned"
+            said = ", held out: nobody tuned for it" if shape["holdout"] else ""
             table.add_row(
                 Text(one_line(shape["name"], NARROW_NAME), overflow="fold"),
                 *(_ratio(is_wide, ratios.get(baseline)) for baseline in wanted),
-                f"{shape['strongest'] or shape['status']}, {said}",
+                f"{shape['strongest'] or shape['status']}{said}",
                 style="bold" if shape["wins"] else "",
             )
         return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,6 +62,12 @@ class AtShape:
     """Whether nobody has tuned for this shape."""
 
 
+def mean_over_listed(by_shape: Sequence[AtShape]) -> float | None:
+    """The geometric mean of the speedups over the strongest library setting on each shape that is
+    not held out; None without shapes, or where it was not measured on one of them."""
+    return ranking.mean_speedup(at.evaluation for at in by_shape if not at.is_holdout)
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of a search.
@@ -106,8 +112,7 @@ class Result:
     def mean_speedup(self) -> float | None:
         """The geometric mean of the speedups over the strongest library setting on each listed
         shape, without those held out; None for a task of one shape."""
-        listed = [at.evaluation for at in self.by_shape if not at.is_holdout]
-        return ranking.mean_speedup(listed) if listed else None
+        return mean_over_listed(self.by_shape)
 
     def __repr__(self) -> str:
         """Summarise the result in one line."""

@@ -65,16 +65,27 @@ def optimize(task: Task, *, settings: Settings, on_progress: OnProgress) -> Resu
         As ``loop.optimize``.
     """
     require_source(settings.out, task.name)
-    shapes = listed_shapes(task)
-    device = resolve(Device.parse(settings.device))
-    if len(shapes) == 1 or not settings.timed or device.arch == EMULATED:
+    shapes = timed_shapes(task, settings)
+    if len(shapes) == 1:
         return loop.optimize(task, settings=settings, on_progress=on_progress)
     require_source(settings.out, max((shape.task.name for shape in shapes), key=len))
-    _require_served(shapes, device, settings)
+    _require_served(shapes, resolve(Device.parse(settings.device)), settings)
     n_tuned = sum(not shape.is_holdout for shape in shapes)
     each = replace(settings, budget_s=settings.budget_s / n_tuned)
     with SharedForkServerProcess() as server:
         return _ShapeSearch(shapes, each, on_progress, server).run()
+
+
+def timed_shapes(task: Task, settings: Settings) -> list[Shape]:
+    """The shapes on which candidates are timed: all that a task lists, the main one first and those
+    held out last; the main one alone where nothing is timed.
+
+    Raises:
+        TaskError: the task does not run.
+    """
+    shapes = listed_shapes(task)
+    is_emulated = resolve(Device.parse(settings.device)).arch == EMULATED
+    return shapes if settings.timed and not is_emulated else shapes[:1]
 
 
 def _require_served(shapes: Sequence[Shape], device: Device, settings: Settings) -> None:

@@ -6,6 +6,7 @@ The processes are forked from one that has imported the modules they need and ha
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import select
@@ -28,6 +29,8 @@ CLOSING_S = 30.0
 """Seconds that interrupted work has to write its results before it is killed."""
 ASKED_S = 8.0
 """Seconds between interrupts: an interrupt that arrives during imports can get lost."""
+LOOK_S = 0.5
+"""Seconds between looks at whether the work is cancelled."""
 _EXIT_CODES = threading.Lock()
 """Held while a process is started or an exit code is read. Starting a process also reads the codes
 of all others that have ended, and the second of two threads that read the same one gets 255.
@@ -61,6 +64,7 @@ def in_process(
     on_step: Callable[[Any], None] | None = None,
     limit_s: float | None = None,
     preload: Sequence[str] = (),
+    is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Ending:
     """Run ``work(fork_server=...)`` in a process that has only the slot's GPU and cores.
 
@@ -78,7 +82,7 @@ def in_process(
             process.start()
     theirs.close()
     try:
-        return _listen(ours, on_step, limit_s) or _stopped(process)
+        return _listen(ours, on_step, limit_s, is_cancelled) or _stopped(process, is_cancelled())
     except EOFError:
         return Ending(died=f"exit code {_exit_code(process)}")
     finally:
@@ -88,11 +92,16 @@ def in_process(
 
 
 def _listen(
-    ours: Connection, on_step: Callable[[Any], None] | None, limit_s: float | None
+    ours: Connection,
+    on_step: Callable[[Any], None] | None,
+    limit_s: float | None,
+    is_cancelled: Callable[[], bool],
 ) -> Ending | None:
-    """Forward steps until the process sends its ending; None if the time limit comes first."""
-    end = None if limit_s is None else time.monotonic() + limit_s
-    while ours.poll(None if end is None else max(0.0, end - time.monotonic())):
+    """Forward steps until the process sends its ending; None if it is to be stopped before."""
+    end = math.inf if limit_s is None else time.monotonic() + limit_s
+    while (left_s := end - time.monotonic()) > 0 and not is_cancelled():
+        if not ours.poll(min(left_s, LOOK_S)):
+            continue
         said = ours.recv()
         if isinstance(said, Ending):
             return said
@@ -108,12 +117,12 @@ def _exit_code(process: BaseProcess, limit_s: float | None = None) -> int | None
         return process.exitcode
 
 
-def _stopped(process: BaseProcess) -> Ending:
+def _stopped(process: BaseProcess, is_cancelled: bool) -> Ending:
     until = time.monotonic() + CLOSING_S
     while _exit_code(process, 0.0) is None and time.monotonic() < until:
         os.kill(process.pid, signal.SIGINT)  # type: ignore[arg-type]  # it has begun
         _exit_code(process, ASKED_S)
-    return Ending(is_late=True)
+    return Ending(is_late=not is_cancelled, is_interrupted=is_cancelled)
 
 
 def _work(

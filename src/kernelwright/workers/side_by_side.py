@@ -16,12 +16,13 @@ def side_by_side(
     *,
     jobs: int,
     on_done: Callable[[Result], None] = lambda result: None,
+    on_interrupt: Callable[[], None] = lambda: None,
 ) -> list[Result | None]:
     """Run ``work`` on all items, ``jobs`` at a time, and return the results in the items' order.
 
-    After Ctrl-C no further item is begun; the result of an item that was not begun is None. The
-    processes that ``work`` waits for are in the same process group and are interrupted too, so they
-    end early by themselves.
+    After Ctrl-C no further item is begun; the result of an item that was not begun is None.
+    Processes in this one's group are interrupted too, so they end early by themselves;
+    ``on_interrupt`` ends what runs elsewhere.
     """
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(work, item) for item in items]
@@ -29,5 +30,6 @@ def side_by_side(
             for future in as_completed(futures):
                 on_done(future.result())
         except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            on_interrupt()
     return [None if future.cancelled() else future.result() for future in futures]

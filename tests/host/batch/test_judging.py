@@ -9,8 +9,10 @@ from kernelwright.archive import Archive
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.judge.baselines import library_settings
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.slots import WHOLE_MACHINE
+from kernelwright.workers.workers import LocalWorkers
 
 FILES = {
     "right.py": RIGHT,
@@ -96,9 +98,31 @@ def test_a_broken_task_does_not_affect_other_tasks(tmp_path, settings):
         (tmp_path / name).write_text("import torch")
     groups, _ = assign(read_folder(tmp_path, entry="ModelNew"), entries)
     steps = []
-    first, second, third = judge_suite(
-        groups, settings=settings, slots=[WHOLE_MACHINE] * 3, on_step=steps.append
-    )
+    with LocalWorkers([WHOLE_MACHINE] * 3) as workers:
+        first, second, third = judge_suite(
+            groups, settings=settings, workers=workers, on_step=steps.append
+        )
     assert statuses(first) == {"1_mine.py": "build_error"} and steps[0].doing == "1_mine.py"
     assert "no such data" in second.files[0].error.seen + second.files[0].error.what
     assert "died" in third.files[0].error.what and "3" in third.files[0].error.seen
+
+
+def test_a_candidate_that_passes_is_timed_on_every_shape_that_the_task_lists(
+    tmp_path, settings, monkeypatch
+):
+    rows = library_settings.SETTINGS  # compiling takes a minute
+    monkeypatch.setattr(library_settings, "SETTINGS", rows | {"cpu": rows["cpu"][:1]})
+    further = "\ndef get_other_inputs():\n    return [[torch.randn(64, 512)]]"
+    held_out = "\ndef get_holdout_inputs():\n    return [[torch.randn(63, 512)]]"
+    task = Task("relu", "kernelbench", TASK + further + held_out)
+    for name in ("right.py", "wrong.py"):
+        (tmp_path / name).write_text(FILES[name])
+    batch = judge_all(task, read_folder(tmp_path, entry="ModelNew"), settings=settings)
+    right, wrong = batch.files
+    assert [(at.name, at.is_holdout) for at in right.by_shape] == [
+        ("512x512", False),
+        ("64x512", False),
+        ("63x512", True),
+    ]
+    assert all(at.evaluation.passed and at.evaluation.timing for at in right.by_shape)
+    assert len({at.evaluation.task for at in right.by_shape}) == 3 and not wrong.by_shape

@@ -68,6 +68,15 @@ RMS = """
         return F.rms_norm(x, (x.shape[-1],), self.weight)
 """
 
+ATTENDED = """
+    def __init__(self, n):
+        super().__init__()
+        self.scale, self.shift = nn.Parameter(torch.rand(n)), nn.Parameter(torch.rand(n))
+
+    def forward(self, x):
+        return torch.softmax(x, -1) * self.scale + self.shift
+"""
+
 
 def plain(expression: str) -> str:
     """The body of a module without weights."""
@@ -89,6 +98,7 @@ MODULES = {
     ),
     "layer_norm": (NORM.format(kind="LayerNorm(n)"), "torch.randn(2, 5, 10)", "10"),
     "rms_norm": (RMS, "torch.randn(2, 5, 10)", "10"),
+    "scaled softmax": (ATTENDED, "torch.randn(2, 5, 10)", "10"),
     "group_norm": (
         NORM.format(kind="GroupNorm(2, 4)").replace("2 * n", "n"), "torch.randn(3, 4, 6)", "6"
     ),
@@ -201,6 +211,16 @@ def test_the_backward_of_a_cross_entropy_sums_no_row_of_zeros() -> None:
 def normed(tmp_path) -> tuple[nn.Module, nn.Module, torch.Tensor]:
     built, module, (x,) = pair(tmp_path, source("layer_norm"))
     return built, module, x.requires_grad_()
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "scaled softmax"])
+def test_gradients_of_rows_and_of_their_weights_come_from_one_kernel(tmp_path, name) -> None:
+    """The rows are read once: by a kernel that also adds up its columns."""
+    path = tmp_path / "example.py"
+    path.write_text(source(name))
+    emitted = first_proposal(training_step(kw.load(str(path)))).candidate.source
+    backward = emitted.partition("def backward")[2].partition("class Kept")[0]
+    assert backward.count("kernels.fused_") == 1
 
 
 def test_a_cotangent_may_have_any_strides(normed) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.null.shown import shown
 
 import kernelwright as kw
 from kernelwright.archive import Archive
 from kernelwright.console import answers
+from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
 from kernelwright.judge.baselines import library_settings
 from kernelwright.report.choice import best_of, chosen_task
@@ -86,3 +88,19 @@ def test_a_range_that_no_kernel_can_serve_is_an_error(
         kw.optimize(f"chain.py:{target}", [spec], budget_s=5, dialects=("cpp",))
     assert why in caught.value.seen and caught.value.exit_code == 2
     assert not list(folder.glob("kernelwright-out/*"))
+
+
+def test_judge_times_every_shape_that_the_task_lists(folder: Path) -> None:
+    Path("own.py").write_text(CHAIN.replace("class Chain", "class ModelNew"))
+    by_shape = kw.judge_by_shape(
+        "chain.py:Chain", "own.py", inputs=["float32[64|8,64]"], receipt="receipt.json", threads=1
+    )
+    assert [at.name for at in by_shape] == ["64x64", "8x64"]
+    assert all(at.evaluation.passed and at.evaluation.timing for at in by_shape)
+    assert kw.Receipt.read(Path("receipt.json")).evaluation == by_shape[0].evaluation
+    answer = answers.verdict(by_shape, Candidate("", "torch"))
+    assert [shape["name"] for shape in answer.facts["shapes"]] == ["64x64", "8x64"]
+    assert answer.facts["geometric_mean"] and "8x64" in shown(answer)
+    Path("own.py").write_text(CHAIN.replace("class Chain", "class ModelNew").replace("0.5", "0.6"))
+    (failed,) = kw.judge_by_shape("chain.py:Chain", "own.py", inputs=["float32[64|8,64]"])
+    assert not failed.evaluation.passed

@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -27,19 +28,42 @@ def as_owner(*command):
     subprocess.run([str(word) for word in command], check=True, capture_output=True, **user)
 
 
+class Server:
+    """A PostgreSQL server of the test's own."""
+
+    def __init__(self, folder):
+        if os.geteuid() == 0:
+            os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
+            for parent in list(folder.parents)[:2]:
+                parent.chmod(0o755)
+        self._folder, self._data = folder, folder / "data"
+        as_owner(PROGRAMS[-1] / "initdb", "--auth=trust", "--username=kw", "-N", "-D", self._data)
+        self.start()
+
+    def url(self, user="kw"):
+        return f"postgresql://{user}@/postgres?host={self._folder}"
+
+    def start(self):
+        options = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync=off"
+        self._control("-l", self._folder / "log", "-w", "-o", options, "start")
+
+    def stop(self):
+        self._control("-m", "immediate", "stop")
+
+    def _control(self, *words):
+        as_owner(PROGRAMS[-1] / "pg_ctl", "-D", self._data, *words)
+
+
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("postgres")
-    if os.geteuid() == 0:
-        os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
-        for parent in list(folder.parents)[:2]:
-            parent.chmod(0o755)
-    data, programs = folder / "data", PROGRAMS[-1]
-    as_owner(programs / "initdb", "--auth=trust", "--username=kw", "--no-sync", "-D", data)
-    options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
-    as_owner(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
-    yield f"postgresql://kw@/postgres?host={folder}"
-    as_owner(programs / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+def server(tmp_path_factory):
+    found = Server(tmp_path_factory.mktemp("postgres"))
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def url(server):
+    return server.url()
 
 
 def test_history_comes_back_equal_from_a_server(url):
@@ -71,3 +95,27 @@ def test_a_locked_table_says_so(url):
 def test_a_server_that_is_not_there():
     with pytest.raises(ArchiveError, match="cannot be reached"):
         Archive("postgresql://kw@/postgres?host=/nonexistent")
+
+
+def test_a_server_that_is_away_for_a_moment_loses_nothing(server, url, caplog):
+    with Archive(url) as archive:
+        archive.add_task(TASK, [WORKLOAD])
+        server.stop()
+        back = threading.Timer(1.0, server.start)
+        back.start()
+        run = archive.start_run(TASK, Settings(archive=url))
+        back.join()
+        assert run in [one.id for one in archive.runs(TASK.digest)]
+    assert caplog.text.count("trying again") == 1
+
+
+def test_a_user_who_may_only_read_reports_and_is_told_before_a_search(server, url):
+    """It was told after the first candidate had been judged."""
+    with Archive(url) as archive, psycopg.connect(url) as connection:
+        archive.add_task(TASK, [WORKLOAD])
+        connection.execute("CREATE USER reader")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    with Archive(server.url("reader"), create=False) as archive:
+        assert TASK in archive.tasks()
+    with pytest.raises(ArchiveError, match="read only"):
+        Archive(server.url("reader"))

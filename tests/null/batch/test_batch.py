@@ -15,6 +15,7 @@ from kernelwright.core.evaluation import Timing
 from kernelwright.core.outcome import Status
 from kernelwright.core.places import MAX_CHARACTERS
 from kernelwright.core.settings import Settings
+from kernelwright.search.result import AtShape
 from kernelwright.suites.suite import SuiteEntry, builtin_suite
 
 
@@ -151,3 +152,20 @@ def test_progress_says_which_file_of_how_many(capfd):
     with ShowProgress(results.step_line) as progress:
         progress(BatchProgress("relu", 2, 50, "softmax_v2.py"))
     assert capfd.readouterr().err == "relu · 2 of 50 judged · softmax_v2.py\n"
+
+
+def test_the_shapes_of_a_task_are_rows_below_a_file():
+    def at(name, candidate_ns, is_holdout=False):
+        return AtShape(name, timed("mine.py", candidate_ns).evaluation, is_holdout)
+
+    mine = replace(
+        timed("mine.py", 50), by_shape=(at("64x64", 50), at("8x64", 200), at("7x64", 400, True))
+    )
+    batch = Batch(TASK, (timed("failed.py", 0, Status.WRONG_VALUES), mine))
+    answer = results.one_task(batch, Settings())
+    first, second = answer.facts["verdicts"]
+    assert [shape["name"] for shape in first["shapes"]] == ["64x64", "8x64", "7x64"]
+    assert first["geometric_mean"] == pytest.approx(1.0) and "shapes" not in second
+    text = shown(answer, width=200)
+    assert "1.00 over the listed shapes" in text
+    assert "at 8x64" in text and "at 7x64" in text and "held out" in text

@@ -10,8 +10,7 @@ from tests.null.shown import shown
 
 from kernelwright import bench
 from kernelwright.archive import Archive
-from kernelwright.bench import known, results, suite
-from kernelwright.bench.processes import INTERRUPTED
+from kernelwright.bench import known, results
 from kernelwright.cli import main
 from kernelwright.core.device import Device
 from kernelwright.core.errors import UsageError
@@ -23,6 +22,8 @@ from kernelwright.judge import JUDGE_VERSION
 from kernelwright.judge.devices.environment import Here
 from kernelwright.report.chapter import Chapter
 from kernelwright.suites.suite import suite_entries
+from kernelwright.workers.in_process import Ending
+from kernelwright.workers.workers import LocalWorkers, Target
 
 
 @pytest.fixture
@@ -61,6 +62,26 @@ def first_entry():
     return suite_entries("builtin", device="cpu", problems=["softmax"])[0]
 
 
+class Idle:
+    """Workers that note the tasks that they are given, and do nothing on them."""
+
+    jobs = 1
+
+    def __init__(self, **ending):
+        self.begun, self._ending = [], Ending(**ending)
+
+    def target(self, settings):
+        return Target.of(settings)
+
+    def run(self, work, **how):
+        task, *_ = work.args
+        self.begun.append(task.name)
+        return self._ending
+
+    def interrupt(self):
+        pass
+
+
 @pytest.mark.parametrize(
     ("then", "runs"),
     [
@@ -86,20 +107,19 @@ def first_entry():
         ({"facts": {"cudnn_tf32": True, "precision": "tf32"}}, False),
     ],
 )
-def test_only_what_the_archive_lacks_is_searched(settings, monkeypatch, then, runs):
+def test_only_what_the_archive_lacks_is_searched(settings, then, runs):
     entry = first_entry()
     searched(entry, settings, **then)
-    begun = []
-    monkeypatch.setattr(suite, "in_a_process", lambda _, task, *__: begun.append(task.name))
-    (outcome,) = bench.run([entry], settings=settings, limit_s=1)
-    assert begun == (["softmax"] if runs else [])
+    workers = Idle()
+    (outcome,) = bench.run([entry], settings=settings, limit_s=1, workers=workers)
+    assert workers.begun == (["softmax"] if runs else [])
     assert outcome.was_run and (outcome.earlier is None) is runs
 
 
 def test_a_skipped_search_is_reported_with_its_date(settings):
     entry = first_entry()
     searched(entry, settings)
-    (outcome,) = bench.run([entry], settings=settings, limit_s=1)
+    (outcome,) = bench.run([entry], settings=settings, limit_s=1, workers=Idle())
     date = outcome.earlier.finished_at[:10]
     said = f"skipped: searched on {date} under judge {JUDGE_VERSION}, torch "
     assert said in results.line(outcome)
@@ -148,19 +168,21 @@ def test_a_search_counts_on_every_device_of_the_same_model(settings, asked, then
 
 
 def test_no_search_begins_when_the_time_is_over(settings):
-    (outcome,) = bench.run([first_entry()], settings=settings, limit_s=1, total_s=-1)
+    (outcome,) = bench.run(
+        [first_entry()], settings=settings, limit_s=1, total_s=-1, workers=Idle()
+    )
     assert not outcome.was_run
     told = results.answer("builtin", [outcome], settings)
     assert (told.exit_code, told.facts["not_run"]) == (1, ["softmax"])
 
 
 @pytest.mark.parametrize("is_judged", [True, False])
-def test_an_interrupted_search_is_not_a_failure(settings, monkeypatch, is_judged):
+def test_an_interrupted_search_is_not_a_failure(settings, is_judged):
     entry = first_entry()
     if is_judged:
         searched(entry, settings, finished=False)
-    monkeypatch.setattr(suite, "in_a_process", lambda *_: INTERRUPTED)
-    (outcome,) = bench.run([entry], settings=settings, limit_s=1)
+    workers = Idle(is_interrupted=True)
+    (outcome,) = bench.run([entry], settings=settings, limit_s=1, workers=workers)
     assert outcome.was_run is is_judged
     told = results.answer("builtin", [outcome], settings).facts
     assert told["not_run"] == ([] if is_judged else ["softmax"])
@@ -172,7 +194,8 @@ def test_an_interrupted_search_is_not_a_failure(settings, monkeypatch, is_judged
 
 def test_a_search_over_its_time_limit_is_stopped_and_reported(settings):
     entries = [first_entry()]
-    (outcome,) = bench.run(entries, settings=settings, limit_s=0.01)
+    with LocalWorkers() as workers:
+        (outcome,) = bench.run(entries, settings=settings, limit_s=0.01, workers=workers)
     assert outcome.error["what"] == "the search was stopped"
     told = results.answer("builtin", [outcome], settings)
     assert told.facts["tasks"][0]["error"] == outcome.error
@@ -183,7 +206,9 @@ def test_a_search_over_its_time_limit_is_stopped_and_reported(settings):
 def test_the_answer_of_a_suite_is_written_beside_its_page(settings):
     entry = first_entry()
     searched(entry, settings)
-    told = results.answer("builtin", bench.run([entry], settings=settings, limit_s=1), settings)
+    told = results.answer(
+        "builtin", bench.run([entry], settings=settings, limit_s=1, workers=Idle()), settings
+    )
     assert told.exit_code == 0
     assert told.facts["tasks"][0]["best"]["kinds"] == ["kernel"]
     page = Path(told.facts["report"])
@@ -194,7 +219,7 @@ def test_the_answer_of_a_suite_is_written_beside_its_page(settings):
 def test_an_interrupt_while_writing_keeps_the_previous_answer(settings, monkeypatch):
     entry = first_entry()
     searched(entry, settings)
-    outcomes = bench.run([entry], settings=settings, limit_s=1)
+    outcomes = bench.run([entry], settings=settings, limit_s=1, workers=Idle())
     page = Path(results.answer("builtin", outcomes, settings).facts["report"])
     before = page.with_suffix(".json").read_text()
 
@@ -264,7 +289,7 @@ def test_a_task_that_is_not_in_the_suite():
 
 def outcome_of(entry, pair):
     chapter = Chapter(entry.task, "cpu", [pair], [], 0)
-    return suite.TaskOutcome(entry, chapter)
+    return bench.TaskOutcome(entry, chapter)
 
 
 def test_line_table_and_json_of_a_suite_say_undecided_and_mark_tf32(settings):

@@ -1,13 +1,13 @@
 """Tasks that need much of a shared device's memory come last."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from kernelwright.bench import suite
 from kernelwright.bench.processes import INTERRUPTED
 from kernelwright.core.settings import Settings
+from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
+from kernelwright.workers.workers import Target
 
 SIZES = (50, 10, {"what": "the search died"}, 90)
 ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumerate(SIZES)]
@@ -15,14 +15,12 @@ ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumer
 
 @pytest.fixture(autouse=True)
 def _on_a_shared_device(monkeypatch):
-    place = SimpleNamespace(most_judges=6, memory_bytes=lambda: 100)
-    monkeypatch.setattr(suite, "resolve", lambda device: device)
-    monkeypatch.setattr(suite, "backend_of", lambda device: place)
-    monkeypatch.setattr(suite, "in_a_process", lambda work, size, *others: size)
+    monkeypatch.setattr(suite, "in_a_process", lambda work, size, *others, **how: size)
 
 
 def answers(is_due=lambda entry: True):
-    with suite._sizes(ENTRIES, Settings(), None, is_due) as is_large:
+    target = Target(Here("cuda:sm_90", {}), memory_bytes=100)
+    with suite._sizes(ENTRIES, Settings(), target, None, is_due) as is_large:
         return [is_large(entry) for entry in ENTRIES]
 
 
@@ -35,5 +33,5 @@ def test_a_searched_task_is_not_sized():
 
 
 def test_an_interrupt_during_sizing_begins_no_search(monkeypatch):
-    monkeypatch.setattr(suite, "in_a_process", lambda *given: INTERRUPTED)
+    monkeypatch.setattr(suite, "in_a_process", lambda *given, **how: INTERRUPTED)
     assert answers() == [None] * 4

@@ -9,19 +9,18 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelwright import bench
-from kernelwright.bench import suite
 from kernelwright.bench.processes import in_a_process
 from kernelwright.cli import main
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.judge import SharedForkServerProcess
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.sandbox.isolation import ChildOptions
 from kernelwright.judge.sandbox.runner_factory import RunnerFactory
-from kernelwright.suites.suite import suite_entries
 from kernelwright.workers import slots
+from kernelwright.workers import workers as workers_module
+from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.workers import LocalWorkers
 
 N_GPUS, N_CORES = 2, 16
 LONG_S = 240.0  # to import torch and its compilers from a cold disk on a loaded machine
@@ -137,28 +136,27 @@ def seen_in_a_slot(task, settings, fork_server):
 def test_a_search_and_its_children_are_confined_to_their_slot():
     core = max(os.sched_getaffinity(0))
     slot = slots.WorkerSlot("GPU-9", (core,))
-    with SharedForkServerProcess() as fork_server:
-        told = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, fork_server, slot)
-        free = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, fork_server)
+    with LocalWorkers([slot]) as workers:
+        told = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, workers)
+        free = in_a_process(seen_in_a_slot, None, Settings(), LONG_S, workers, needs_device=False)
     assert told == ("GPU-9", [[core]] * 2)
     assert free[1] == [sorted(os.sched_getaffinity(0))] * 2
 
 
-def test_each_slot_has_one_search_at_a_time(monkeypatch, tmp_path):
-    entries = suite_entries("builtin", device="cpu")[:6]
+def test_each_slot_has_one_piece_of_work_at_a_time(monkeypatch):
     inside, dealt, at_once = [], [], []
     both = threading.Barrier(2, timeout=10)  # two are in at a time, or this is broken
 
-    def noted(work, task, settings, limit_s, fork_server, slot):
+    def noted(work, *, slot, **how):
         inside.append(slot)
         both.wait()
         at_once.append(sorted(inside, key=lambda each: each.gpu))
         both.wait()
-        dealt.append((task.name, slot))
+        dealt.append(work)
         inside.remove(slot)
 
-    monkeypatch.setattr(suite, "in_a_process", noted)
-    settings = Settings(archive=str(tmp_path / "archive.sqlite"))
-    bench.run(entries, settings=settings, limit_s=1, slots=[FIRST, SECOND])
-    assert sorted(name for name, _ in dealt) == sorted(entry.name for entry in entries)
-    assert at_once == [[FIRST, SECOND]] * len(entries)
+    monkeypatch.setattr(workers_module, "in_process", noted)
+    with LocalWorkers([FIRST, SECOND]) as workers:
+        side_by_side(workers.run, range(6), jobs=workers.jobs)
+    assert sorted(dealt) == list(range(6))
+    assert at_once == [[FIRST, SECOND]] * 6

@@ -12,7 +12,7 @@ from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Numerics
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
-from kernelwright.search.result import Result
+from kernelwright.search.result import AtShape, Result
 
 
 @pytest.fixture
@@ -156,19 +156,23 @@ def test_a_suite_where_nothing_ran_at_all(lost, tmp_path):
     assert answer.exit_code == 1 and answer.facts["report"] is None
 
 
+def at_main(found):
+    return [AtShape("64x64", found, is_holdout=False)]
+
+
 def test_a_verdict_on_the_terminal_shows_everything_in_the_json():
     found = verdict(
         proposal().candidate, kinds=("kernel",), warnings=(warned("odd"),), guarantees=("network",)
     )
-    answer = answers.verdict(found, proposal().candidate)
+    answer = answers.verdict(at_main(found), proposal().candidate)
     text = shown(answer)
     for word in ("passed", "odd", "kernel", "× eager", "the strongest", "allowed", "network"):
         assert word in text
     refused = verdict(proposal().candidate, Status.WRONG_VALUES)
-    answer = answers.verdict(refused, proposal().candidate)
+    answer = answers.verdict(at_main(refused), proposal().candidate)
     assert answer.exit_code == 1 and "off by 0.5" in shown(answer)
     nothing = replace(refused, numerics=Numerics(0.0, 0.0, 0.0, ()))
-    assert "error" not in shown(answers.verdict(nothing, proposal().candidate))
+    assert "error" not in shown(answers.verdict(at_main(nothing), proposal().candidate))
 
 
 def test_a_narrow_terminal_shortens_only_long_reasons(won):

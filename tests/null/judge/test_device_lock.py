@@ -1,18 +1,18 @@
 """The device lock: many share it, one holds it exclusively, and nobody waits for a build."""
 
+import tempfile
 import threading
 import time
 
 import pytest
 
-from kernelwright.judge.sandbox import file_locks, protocol
+from kernelwright.judge.sandbox import protocol
 from kernelwright.judge.scheduling import device_lock
 
 
 @pytest.fixture
-def device(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
-    return device_lock.DeviceLock("cpu")
+def device(tmp_path):
+    return device_lock.DeviceLock("cpu", folder=tmp_path)
 
 
 def test_many_share_the_device(device):
@@ -85,28 +85,27 @@ def test_a_judge_that_needs_more_slots_than_there_are_gets_them_all(device):
         pass
 
 
-def test_measuring_waits_until_the_device_is_at_rest(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
+def test_measuring_waits_until_the_device_is_at_rest(tmp_path):
     answers = iter([False, False, True])
-    with device_lock.DeviceLock("cuda:0", lambda: next(answers)).exclusive():
+    with device_lock.DeviceLock("cuda:0", lambda: next(answers), folder=tmp_path).exclusive():
         assert next(answers, None) is None
 
 
 def test_a_device_that_never_rests_stops_nobody_for_good(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(device_lock, "SETTLE_S", 0.01)
     monkeypatch.setattr(device_lock, "N_TRIES", 2)
     asked = []
-    with device_lock.DeviceLock("cuda:0", lambda: asked.append("at rest?")).exclusive():
+    with device_lock.DeviceLock(
+        "cuda:0", lambda: asked.append("at rest?"), folder=tmp_path
+    ).exclusive():
         assert asked
 
 
 def test_a_stopped_process_that_the_device_works_on_for_is_ended_and_no_other(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(device_lock, "ENDLESS_S", 0.1)
-    device = device_lock.DeviceLock("cuda:0", works_for=lambda pid: pid == 7)
+    device = device_lock.DeviceLock("cuda:0", works_for=lambda pid: pid == 7, folder=tmp_path)
     is_measured = threading.Event()
 
     def measure():
@@ -126,17 +125,24 @@ def test_a_stopped_process_that_the_device_works_on_for_is_ended_and_no_other(
     thread.join()
 
 
-def test_a_thread_that_holds_the_device_exclusively_may_build():
-    device = device_lock.DeviceLock("cuda:0")
+def test_a_thread_that_holds_the_device_exclusively_may_build(tmp_path):
+    device = device_lock.DeviceLock("cuda:0", folder=tmp_path)
     with device.exclusive(), device.shared() as hold:
         assert hold is None
 
 
-def test_a_link_in_a_locks_place_is_not_followed(tmp_path, monkeypatch):
+def test_a_link_in_a_locks_place_is_not_followed(tmp_path):
     """Anybody may put one into the folder for temporary files."""
-    monkeypatch.setattr(file_locks.tempfile, "gettempdir", lambda: str(tmp_path))
-    device, target = device_lock.DeviceLock("cpu"), tmp_path / "target"
+    device, target = device_lock.DeviceLock("cpu", folder=tmp_path), tmp_path / "target"
     device._files.retry.symlink_to(target)
     with pytest.raises(OSError, match="symbolic links"), device.retrying():
         pass
     assert not target.exists()
+
+
+def test_judges_with_temporary_folders_of_their_own_share_one_lock(monkeypatch, tmp_path):
+    """Clusters give each job its own TMPDIR: two jobs timed on one GPU at the same time."""
+    of_one_job = device_lock.DeviceLock("cuda:0")._files.device
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert device_lock.DeviceLock("cuda:0")._files.device == of_one_job

@@ -10,21 +10,35 @@ import click
 
 from kernelwright.bench import exam, port_rates, results, suite
 from kernelwright.bench.pace import Pace
-from kernelwright.cli.options import ARCHIVE, GPUS, JSON, PART, field_options
+from kernelwright.cli.options import ARCHIVE, JSON, PART, WORKERS, field_options, workers_asked
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import Settings, load_settings, parse_seconds
 from kernelwright.report.page import require_place
 from kernelwright.suites.suite import SUITES, suite_entries
-from kernelwright.workers.slots import gpus_of, worker_slots
+from kernelwright.workers.opening import workers_for
 
 PORT = "port"
 LIMIT = "20m"  # a search with a budget of 5 min and slow baselines takes about a third
 ONLY_PORT = ("hipify", "arch")
 ONLY_TASKS = ("path", "levels", "every", "device", "archive", "out", "policies")
-ONLY_SEARCH = ("budget_s", "precision", "max_autotune", "limit_s", "total_s", "gpus")
+ONLY_SEARCH = (
+    "budget_s",
+    "precision",
+    "max_autotune",
+    "limit_s",
+    "total_s",
+    "gpus",
+    "cluster",
+    "gpu_model",
+)
 ONLY_POLICY = ("samples", "shown", "dialect", "max_tokens")
-NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
+NAMES = {
+    "policies": "policy",
+    "levels": "level",
+    "max_tokens": "max-tokens",
+    "gpu_model": "gpu-model",
+}
 
 
 @click.command("bench")
@@ -50,7 +64,7 @@ NAMES = {"policies": "policy", "levels": "level", "max_tokens": "max-tokens"}
     help="Search or judge this many tasks, or run this many programs of port, side by side. "
     "Default: 1; searches on one GPU as many as it takes, on several one for every 4 cores.",
 )
-@GPUS
+@WORKERS
 @ARCHIVE
 @click.option(
     "--out", metavar="DIR", help="Write sources and the report here. Default: kernelwright-out."
@@ -160,12 +174,12 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
             on_done=on_done,
         )
         return results.answer(name, examination.outcomes, settings, examination.calls)
-    slots = worker_slots(settings.device, gpus=given.get("gpus", "1"), jobs=given.get("jobs"))
-    with Pace(settings.archive, gpus_of(slots, settings.device)) as pace:
+    workers = workers_for(settings.device, workers_asked(given))
+    with workers, Pace(settings.archive, workers.gpus) as pace:
         outcomes = suite.run(
             entries,
             settings=settings,
-            slots=slots,
+            workers=workers,
             limit_s=parse_seconds(given.get("limit_s", LIMIT)),
             total_s=parse_seconds(given["total_s"]) if "total_s" in given else float("inf"),
             on_done=on_done,

@@ -13,13 +13,14 @@ from kernelwright.archive.repetition import Repetition
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
 from kernelwright.cli.options import (
     ARCHIVE,
-    GPUS,
     INPUTS,
     JSON,
     MACHINE,
     RECEIPT,
     SUITE,
+    WORKERS,
     field_options,
+    workers_asked,
 )
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
@@ -33,17 +34,23 @@ from kernelwright.loaders import load
 from kernelwright.report.facts import one_line
 from kernelwright.shipping.package import package_at
 from kernelwright.suites.suite import suite_entries
-from kernelwright.workers.slots import worker_slots
+from kernelwright.workers.opening import workers_for
 
 BELONGS = {
     "a file": {"inputs", "init", "entry", "receipt", "backward"},
     "a folder": {"inputs", "init", "entry", "archive"},
-    "--suite": {"path", "levels", "problems", "jobs", "gpus", "entry", "archive"},
+    "--suite": {"path", "levels", "problems", "entry", "archive"}
+    | {"jobs", "gpus", "cluster", "gpu_model"},
     "--repeat": {"inputs", "init"},
 }
 """The options that each kind of call takes, besides those of the machine."""
 ENTRY = "ModelNew"
-NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
+NAMES = {
+    "inputs": "input",
+    "levels": "level",
+    "problems": "problem",
+    "gpu_model": "gpu-model",
+}
 
 
 @click.command("judge")
@@ -66,7 +73,7 @@ NAMES = {"inputs": "input", "levels": "level", "problems": "problem"}
     type=click.IntRange(min=1),
     help="Judge this many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
 )
-@GPUS
+@WORKERS
 @JSON
 def command(
     words: tuple[str, ...],
@@ -83,7 +90,8 @@ def command(
 ) -> Answer:
     """Judge the kernel in the file CANDIDATE, whoever wrote it, or every file of the folder
     CANDIDATE. A folder may also be a package that `kernelwright export` wrote or one of Hugging
-    Face's kernels (--entry names a layer of it), and a file a solution of FlashInfer-Bench.
+    Face's kernels (--entry names a layer of it), and a file a solution of FlashInfer-Bench. Of a
+    task that lists shapes, a candidate that passes is timed on each.
 
     Verdicts on a folder are archived as they are reached: Ctrl-C keeps them, and the same command
     resumes from there. With --suite, CANDIDATE is a folder, and the name of each file (or of its
@@ -132,7 +140,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
     candidate = api.read_candidate(file, task=loaded, entry=given.get("entry"))
     with ShowProgress(_waiting_line) as progress:
         progress(as_text(file.name))
-        evaluation = api.judge(
+        by_shape = api.judge_by_shape(
             loaded,
             candidate,
             receipt=receipt,
@@ -143,7 +151,7 @@ def _judge_file(task: str, file: Path, given: dict[str, Any], settings: Settings
             backward=given.get("backward"),
             mode=settings.mode,
         )
-    return answers.verdict(evaluation, candidate, receipt)
+    return answers.verdict(by_shape, candidate, receipt)
 
 
 def _waiting_line(name: str, since_s: float) -> str:
@@ -212,10 +220,9 @@ def _judge_suite(
             seen=", ".join(unmatched)[:200],
             do="name files level_1_problem_3_x.py, or by the problem's own name",
         )
-    gpus = given.get("gpus", "1")
-    slots = worker_slots(settings.device, gpus=gpus, jobs=given.get("jobs"), usual=1)
-    with ShowProgress(results.step_line) as progress:
-        verdicts = judge_suite(groups, settings=settings, slots=slots, on_step=progress)
+    workers = workers_for(settings.device, workers_asked(given), usual=1)
+    with workers, ShowProgress(results.step_line) as progress:
+        verdicts = judge_suite(groups, settings=settings, workers=workers, on_step=progress)
     return results.suite(verdicts, unmatched, settings)
 
 

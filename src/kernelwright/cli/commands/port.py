@@ -1,4 +1,4 @@
-"""``kernelwright port``: CUDA programs to HIP and back, and how far each was checked."""
+"""``kernelwright port``: CUDA to HIP and back, or to Metal, and how far each was checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import parse_budget
 from kernelwright.core.task import Task
 from kernelwright.hipify import State
+from kernelwright.loaders import load
 from kernelwright.port import PortReport, RungStatus, port
+from kernelwright.port.metal import port_to_metal
 from kernelwright.port.project import DEFAULT_TARGETS
 from kernelwright.proposers.port.repair import Repair, Repairs
 from kernelwright.proposers.swarm import SwarmProposer
@@ -39,7 +41,7 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
 @click.argument("path", metavar="PATH", callback=_named)
 @click.option(
     "--to",
-    type=click.Choice(["hip", "cuda"]),
+    type=click.Choice(["hip", "cuda", "metal"]),
     default="hip",
     show_default=True,
     help="Translate to this language.",
@@ -56,7 +58,13 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
     "--rungs",
     metavar="LIST",
     help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
-    "Default: 0,1.",
+    "Default: 0,1; of Metal 0,1,2 with --task.",
+)
+@click.option(
+    "--task",
+    "solved",
+    metavar="TASK",
+    help="Judge a candidate that is ported to Metal on this task, in rung 2.",
 )
 @click.option(
     "--arg",
@@ -91,6 +99,7 @@ def command(
     to: str,
     targets: str,
     rungs: str | None,
+    solved: str | None,
     out: Path | None,
     as_json: bool,
     arguments: tuple[str, ...],
@@ -100,10 +109,11 @@ def command(
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    The exit code is 0 only if nothing was left unported and every requested rung passed.
+    To Metal, PATH is one candidate with CUDA. The exit code is 0 only if nothing was left unported
+    and every requested rung passed.
     """
     place = out or _beside(path, to)
-    wanted = ("0,1" if to == "hip" else "0") if rungs is None else rungs
+    wanted = _default_rungs(to, solved) if rungs is None else rungs
     words = [word.strip() for word in wanted.split(",")]
     for word in words:
         if not word.isdecimal():
@@ -112,6 +122,19 @@ def command(
         raise UsageError(
             "--arg is for programs that are run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
         )
+    if to == "metal":
+        if arguments or models:
+            given = "--arg" if arguments else "--model"
+            raise UsageError(
+                f"{given} goes with HIP and CUDA",
+                seen="--to metal",
+                do="let models write it by: optimize TASK --device metal --proposer swarm",
+            )
+        task = None if solved is None else load(solved)
+        report = port_to_metal(path, out=place, rungs=[int(word) for word in words], task=task)
+        return _answer(report, place)
+    if solved is not None:
+        raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
     report = port(
         path,
         to=to,
@@ -121,9 +144,19 @@ def command(
         arguments=arguments,
         repairs=_repairs(path, models, prices, budget),
     )
+    return _answer(report, place)
+
+
+def _answer(report: PortReport, place: Path) -> Answer:
     written = Text(f"written to {place}, report in port.json")
     shown: list[RenderableType] = [_table(report), *_findings(report), written]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
+
+
+def _default_rungs(to: str, solved: str | None) -> str:
+    if to == "metal":
+        return "0,1" if solved is None else "0,1,2"
+    return "0,1" if to == "hip" else "0"
 
 
 def _beside(path: Path, to: str) -> Path:

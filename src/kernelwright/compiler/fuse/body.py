@@ -34,7 +34,9 @@ from kernelwright.compiler.ir.ir import (
     Scan,
     Store,
     Tensor,
+    Total,
 )
+from kernelwright.compiler.ir.ops import arguments
 
 Coordinates = tuple[Affine, ...]
 Bounds = tuple[Bound, ...]
@@ -63,6 +65,9 @@ class BodyBuilder:
         """Node → the coordinates at which the member was computed."""
         self.seen: dict[Node, Coordinates] = {}
         """Node → the coordinates at which it was first requested."""
+        self.totals: dict[str, str] = {}
+        """The name of a sum over all outer axes → the name of what it is the sum of. The kernel's
+        end makes it, so that nothing but stores can use it."""
         self._names: dict[object, str] = {}
 
     def axis(self, name: str, size: int) -> tuple[Affine, list[Axis]]:
@@ -87,8 +92,33 @@ class BodyBuilder:
     def store(self, node: Node, coordinates: Coordinates) -> None:
         """Store ``node`` to its tensor."""
         tensor = self.kept[node]
-        index = self._address(tensor, coordinates)
-        self.ops.append(Store(tensor, index, self.value(node, coordinates)))
+        index, value = self._address(tensor, coordinates), self.value(node, coordinates)
+        if value in self.totals:
+            self.ops.append(Total(tensor, index, self.totals[value]))
+        else:
+            self.ops.append(Store(tensor, index, value))
+
+    def total(self, node: Fold, coordinates: Coordinates) -> str:
+        """Return the name of the sum over all outer axes of ``node``'s argument at
+        ``coordinates`` (of the argument)."""
+        name = f"total_of_{len(self.totals)}"
+        self.totals[name] = self.value(node.arg, coordinates)
+        return name
+
+    def is_total(self, node: Node) -> bool:
+        """Return whether ``node`` is a sum over all outer axes, or is computed from such sums."""
+        if node in self.home:
+            return self._names[node, self.home[node], ()] in self.totals
+        return bool(node.args) and all(map(self.is_total, node.args))
+
+    def require_finished(self) -> None:
+        """Check that nothing is computed from a sum that only the kernel's end makes.
+
+        Raises:
+            DoesNotFit: something is.
+        """
+        if any(name in self.totals for op in self.ops for name in arguments(op)):
+            raise DoesNotFit("a value is computed from a sum over all rows")
 
     def reduce(self, node: Fold, coordinates: Coordinates) -> str:
         """Reduce ``node``'s argument at ``coordinates`` (of the argument) over the inner axes."""

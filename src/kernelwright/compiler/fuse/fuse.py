@@ -29,7 +29,7 @@ from kernelwright.compiler.fuse.flow import (
     walk,
 )
 from kernelwright.compiler.fuse.group import lower_group
-from kernelwright.compiler.ir.ir import Contraction, Kernel, Tensor, contiguous
+from kernelwright.compiler.ir.ir import Contraction, Kernel, Load, Tensor, contiguous
 
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
                        "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
@@ -51,6 +51,9 @@ class Fusion:
     computed in two kernels, or again in each overlapping window."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
+    totals: int = 0
+    """Longest row, in values, beside which a kernel of rows adds up its columns, as the gradient of
+    a norm's weight needs; 0 leaves columns to kernels of their own, which read the rows again."""
 
 
 @dataclass
@@ -80,6 +83,7 @@ def fuse(
         plan = _Plan(required, names, after, fusion, extra, given)
         costly = set(plan.run()) or set(plan.computed_twice())
         if not costly:
+            plan.join_totals()
             return plan.finished()
         extra |= costly
 
@@ -115,9 +119,45 @@ class _Plan:
                 yield from self._to_keep(node)
                 return
 
+    def join_totals(self) -> None:
+        """Let sums over the rows of a kernel be made by it: its own values are there already."""
+        for sums in list(self.groups):
+            longest = max(node.n_elements for node in sums.nodes)
+            if longest > self.fusion.totals or not any(isinstance(n, Fold) for n in sums.nodes):
+                continue
+            for rows in self.groups:
+                if self._adds_up(rows, sums):
+                    rows.nodes += sums.nodes
+                    self.group_of |= dict.fromkeys(sums.nodes, rows)
+                    self.groups.remove(sums)
+                    break
+
+    def _adds_up(self, rows: Group, sums: Group) -> bool:
+        """Return whether the kernel of ``rows`` can make ``sums`` over its rows as well."""
+        folds = [node for node in rows.nodes if isinstance(node, Fold)]
+        if rows is sums or not folds or not self._has_rows(folds[0]):
+            return False
+        before = {r for n in (*rows.nodes, *sums.nodes) for r in self.reads[n]}
+        shared = {r for n in rows.nodes for r in self.reads[n]} | set(rows.nodes)
+        big = {r for n in sums.nodes for r in self.reads[n] if r.n_elements > folds[0].n_elements}
+        if not big & shared or any(
+            self._depends(r, one)
+            for one, other in ((rows, sums), (sums, rows))
+            for r in before
+            if self.group_of.get(r) not in (rows, sums)
+        ):
+            return False
+        if any(self.group_of.get(r) is sums for n in rows.nodes for r in self.reads[n]):
+            return False
+        try:
+            kernel = self._lower([*rows.nodes, *sums.nodes], "attempt", totals=True)
+        except DoesNotFit:
+            return False
+        return isinstance(kernel, Kernel) and _reads_rows(kernel)
+
     def finished(self) -> list[Group]:
         for number, group in enumerate(self.groups):
-            group.kernel = self._lower(group.nodes, f"kernel_{number}")
+            group.kernel = self._lower(group.nodes, f"kernel_{number}", totals=True)
             inlined = {arg for node in group.nodes for arg in self._inlined(node)}
             group.everything = [n for n in self.order if n in inlined or n in group.nodes]
         return self.groups
@@ -256,14 +296,27 @@ class _Plan:
                 stack.extend(self.reads[member])
         return False
 
-    def _lower(self, nodes: Sequence[Node], name: str) -> Kernel | Contraction:
+    def _lower(
+        self, nodes: Sequence[Node], name: str, *, totals: bool = False
+    ) -> Kernel | Contraction:
         members = set(nodes)
         stored = [
             node
             for node in nodes
             if node in self.required or not members.issuperset(self.readers.get(node, ()))
         ]
-        return lower_group(name, nodes, stored or nodes[-1:], self.kept)
+        return lower_group(name, nodes, stored or nodes[-1:], self.kept, totals=totals)
+
+
+def _reads_rows(kernel: Kernel) -> bool:
+    """Return whether neighbours of a row are neighbours in memory, wherever a kernel reads rows."""
+    outer, last = {axis.name for axis in kernel.outer}, kernel.inner[-1].name
+    deep = [
+        op.index
+        for op in kernel.body
+        if isinstance(op, Load) and op.index.axes & outer and op.index.coefficient(last)
+    ]
+    return bool(deep) and all(index.coefficient(last) == 1 for index in deep)
 
 
 def _layout(node: Node) -> tuple[int, ...] | None:

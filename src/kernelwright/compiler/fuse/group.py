@@ -31,12 +31,18 @@ MAX_SPLITS = 12
 
 
 def lower_group(
-    name: str, nodes: Sequence[Node], stored: Sequence[Node], kept: Mapping[Node, Tensor]
+    name: str,
+    nodes: Sequence[Node],
+    stored: Sequence[Node],
+    kept: Mapping[Node, Tensor],
+    *,
+    totals: bool = False,
 ) -> Kernel | Contraction:
     """Return the kernel that computes ``nodes`` (arguments before users) and stores those in
     ``stored``.
 
-    It is a Contraction if one of the nodes is a Product.
+    It is a Contraction if one of the nodes is a Product. With ``totals``, sums over all of its rows
+    may be among the nodes.
 
     Raises:
         DoesNotFit: the nodes cannot share one loop nest.
@@ -46,7 +52,7 @@ def lower_group(
         try:
             if any(isinstance(node, Product) for node in nodes):
                 return tidy(_product_nest(name, nodes, stored, kept, splits))
-            return tidy(_Nest(nodes, kept, splits).kernel(name, stored))
+            return tidy(_Nest(nodes, kept, splits, totals=totals).kernel(name, stored))
         except NeedsSplit as need:
             if need.axis in splits:
                 raise DoesNotFit(f"axis {need.axis} would be split twice") from need
@@ -130,8 +136,14 @@ def _stretched(nest: _Nest, node: Stretched, at: Coordinates) -> tuple[Load, tup
 
 class _Nest:
     def __init__(
-        self, nodes: Sequence[Node], kept: Mapping[Node, Tensor], splits: Mapping[str, int]
+        self,
+        nodes: Sequence[Node],
+        kept: Mapping[Node, Tensor],
+        splits: Mapping[str, int],
+        *,
+        totals: bool = False,
     ) -> None:
+        self.totals = totals
         self.body = BodyBuilder(kept, nodes, splits)
         self.nodes = nodes
         self.outer: list[Axis] = []
@@ -146,6 +158,7 @@ class _Nest:
                 self.place(node)
         for node in stored:
             self.body.store(node, self.body.home[node])
+        self.body.require_finished()
         return Kernel(name, tuple(self.outer), tuple(self.inner), tuple(self.body.ops))
 
     def _place_anchor(self, anchor: Node) -> None:
@@ -174,7 +187,11 @@ class _Nest:
         if isinstance(node, Running):
             raise DoesNotFit("a second scan")
         at = self._known(node.arg if isinstance(node, Fold) else node)
-        if isinstance(node, Fold):
+        if isinstance(node, Fold) and self._is_total(node, at):
+            self.body.seen.setdefault(node.arg, at)
+            kept = tuple(c for d, c in enumerate(at) if d not in node.dims)
+            self.body.define(node, kept, self.body.total(node, at))
+        elif isinstance(node, Fold):
             self._check_fold(node, at)
             self._define_fold(node, at)
         else:
@@ -195,19 +212,30 @@ class _Nest:
     def _check_fold(self, node: Fold, at: Coordinates) -> None:
         """Check that the folded dimensions are exactly the inner axes, and the others the outer
         ones."""
-        folded = ravel([at[d] for d in node.dims], [node.arg.shape[d] for d in node.dims])
-        rest = [d for d in range(len(at)) if d not in node.dims]
-        kept = ravel([at[d] for d in rest], [node.arg.shape[d] for d in rest])
+        folded, kept = _folded_and_kept(node, at)
         inner, outer = ({a.name for a in axes} for axes in (self.inner, self.outer))
         if folded.axes != inner or kept.axes != outer:
             raise DoesNotFit(f"{type(node).__name__} reduces over other axes")
-        if not is_permutation(
-            folded, self.body.sizes, math.prod(node.arg.shape[d] for d in node.dims)
-        ):
+        if not is_permutation(folded, self.body.sizes, _n_folded(node)):
             raise DoesNotFit(f"{type(node).__name__} reduces over more or other elements")
         if node.op.startswith("arg") and folded != self._row_major_inner():
             raise DoesNotFit(f"{type(node).__name__} counts positions in another order")
         self._check_permutation(kept, node)
+
+    def _is_total(self, node: Fold, at: Coordinates) -> bool:
+        """Return whether ``node`` is the sum over exactly the outer axes of a nest of rows, for
+        every point of the inner ones."""
+        folded, kept = _folded_and_kept(node, at)
+        inner, outer = ({a.name for a in axes} for axes in (self.inner, self.outer))
+        return (
+            self.totals
+            and node.op == "sum"
+            and node.dtype.startswith(("float", "bfloat"))
+            and (folded.axes, kept.axes) == (outer, inner)
+            and not any(isinstance(other, Running) for other in self.nodes)
+            and is_permutation(folded, self.body.sizes, _n_folded(node))
+            and is_permutation(kept, self.body.sizes, node.n_elements)
+        )
 
     def _row_major_inner(self) -> Affine:
         return ravel([Affine(((a.name, 1),)) for a in self.inner], [a.size for a in self.inner])
@@ -216,11 +244,31 @@ class _Nest:
         """Check that every element is computed once: the axes used are all those of a scope, in a
         bijection."""
         position = ravel(at, node.shape)
-        outer = {axis.name for axis in self.outer}
-        if position.axes not in (outer, outer | {axis.name for axis in self.inner}):
+        inner, outer = ({axis.name for axis in axes} for axes in (self.inner, self.outer))
+        covers = [outer, outer | inner]
+        if self.body.is_total(node):
+            covers.append(inner)
+        if position.axes not in covers:
             raise DoesNotFit(f"{type(node).__name__} does not use every axis")
         self._check_permutation(position, node)
 
     def _check_permutation(self, position: Affine, node: Node) -> None:
         if not is_permutation(position, self.body.sizes, node.n_elements):
             raise DoesNotFit(f"{type(node).__name__} is not computed once per element")
+
+
+def _folded_and_kept(node: Fold, at: Coordinates) -> tuple[Affine, Affine]:
+    """Return the row-major numbers of the coordinates that are folded, and of the others."""
+    dims = [d in node.dims for d in range(len(at))]
+    folded, kept = (
+        ravel(
+            [c for c, is_in in zip(at, dims, strict=True) if is_in == wanted],
+            [n for n, is_in in zip(node.arg.shape, dims, strict=True) if is_in == wanted],
+        )
+        for wanted in (True, False)
+    )
+    return folded, kept
+
+
+def _n_folded(node: Fold) -> int:
+    return math.prod(node.arg.shape[d] for d in node.dims)

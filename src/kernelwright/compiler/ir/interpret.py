@@ -32,6 +32,7 @@ from kernelwright.compiler.ir.ir import (
     Step,
     Store,
     Tensor,
+    Total,
 )
 
 Memory = dict[str, torch.Tensor]
@@ -239,6 +240,10 @@ def _run_body(
                 values[op.name] = _reduce(op, values[op.arg], inner_dims, sizes)
             case Scan():
                 values[op.name] = _scan(op, values[op.arg], sizes)
+            case Total():
+                whole = values[op.value].expand(sizes)
+                summed = whole.sum(tuple(range(len(outer))), keepdim=True, dtype=whole.dtype)
+                _store(op, axes, {op.value: summed}, memory)
             case Store():
                 _store(op, axes, values, memory)
 

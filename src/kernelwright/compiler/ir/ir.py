@@ -11,7 +11,8 @@ a loop nest
 with a body of named values in static single assignment. A value that depends on an inner axis has
 scope "inner"; all others have scope "outer". A ``Reduce`` turns an inner value into an outer one by
 running over *all* inner axes, so a body may go through the inner loop several times: softmax is
-load, Reduce max, subtract, exp, Reduce sum, divide, store. Emitters decide how: where loops split,
+load, Reduce max, subtract, exp, Reduce sum, divide, store. A ``Total`` is a sum over *all* outer
+axes, which is finished when the kernel ends. Emitters decide how: where loops split,
 which values are recomputed or kept in a row buffer, which axis is vectorised, and what runs in
 parallel.
 
@@ -181,6 +182,15 @@ class Store:
     tensor: Tensor
     index: Affine
     value: str
+
+
+@dataclass(frozen=True)
+class Total(Store):
+    """``tensor[index]`` = the sum of ``value`` over all outer axes: the gradient of a weight or a
+    bias, beside a kernel's rows.
+
+    The index has all inner axes and no outer ones. The kernel allocates the tensor.
+    """
 
 
 Op = Load | Const | Iota | Compute | Reduce | Scan | Store

@@ -24,6 +24,7 @@ from kernelwright.compiler.ir.ir import (
     Step,
     Store,
     Tensor,
+    Total,
 )
 from kernelwright.compiler.ir.ops import arguments
 from kernelwright.compiler.ir.prepared import made, needs, prepared_steps
@@ -128,7 +129,10 @@ def _is_sum_with_number(step: Step, old: Tensor, name: str) -> TypeGuard[Call]:
 
 
 def _stores(step: Step) -> list[Store]:
-    return [op for op in step.body if isinstance(op, Store)] if isinstance(step, Kernel) else []
+    """Return the stores that may write over something: a total is finished when all is read."""
+    if not isinstance(step, Kernel):
+        return []
+    return [op for op in step.body if isinstance(op, Store) and not isinstance(op, Total)]
 
 
 def _fresh_outputs(step: Step) -> tuple[Tensor, ...]:

@@ -43,7 +43,10 @@ def describe(
         "triton": _version("triton"),
         "compiler": f"{compiler.kind} {compiler.version}" if compiler else "",
         "python": platform.python_version(),
-        "system": platform.platform(),
+        # Not the kernel's release: an upgraded node keeps its verdicts.
+        "system": "-".join(
+            filter(None, (platform.system(), platform.machine(), *platform.libc_ver()))
+        ),
         "processor": _processor(),
         "last_level_cache_bytes": backend.last_level_cache_bytes(),
         "threads": threads,

@@ -14,11 +14,22 @@ from kernelwright.core.errors import DeviceError
 
 FILE = os.O_RDWR | os.O_CREAT
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
+SHARED_MEMORY = Path("/dev/shm")
+"""A folder that every process of a host finds under one name."""
 
 
 def users_path(name: str) -> Path:
     """The path of a file or folder of this name that belongs to this user alone."""
     return Path(tempfile.gettempdir(), f"kernelwright-{os.getuid()}-{name}")
+
+
+def lock_folder() -> Path:
+    """The folder of the locks that all judges on this host must agree on, whatever their TMPDIR is.
+
+    Not covered:
+        Containers that have a ``/dev/shm`` of their own.
+    """
+    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def users_folder(name: str) -> Path:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kernelwright.judge.sandbox.child import POLL_S, Child
-from kernelwright.judge.sandbox.file_locks import lock, locked, users_path
+from kernelwright.judge.sandbox.file_locks import lock, lock_folder, locked
 from kernelwright.judge.sandbox.protocol import Late
 
 SETTLE_S, N_TRIES = 5.0, 5
@@ -46,10 +46,11 @@ class DeviceLock:
     """The lock on one device, by the name that all judges know it by.
 
     ``is_idle`` says whether the device has finished everything that was started on it,
-    ``works_for`` whether it has worked for a process lately.
+    ``works_for`` whether it has worked for a process lately. The locks are files in ``folder``, by
+    default one that all processes of this host share.
 
     Not covered:
-        Other programs, and judges of other users.
+        Other programs, judges of other users, and judges in other containers.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class DeviceLock:
         device: str,
         is_idle: Callable[[], bool] = lambda: True,
         works_for: Callable[[int], bool] = lambda pid: False,
+        *,
+        folder: Path | None = None,
     ) -> None:
-        self._files = _LockFiles(device)
+        self._files = _LockFiles(folder or lock_folder(), device)
         self._is_idle, self._works_for = is_idle, works_for
         self._owner: int | None = None
         """The thread of this process that holds the lock exclusively."""
@@ -145,8 +148,8 @@ class DeviceLock:
 class _LockFiles:
     """The paths of a device's lock files."""
 
-    def __init__(self, device: str) -> None:
-        self._prefix = users_path(device.replace(":", "-"))
+    def __init__(self, folder: Path, device: str) -> None:
+        self._prefix = folder / f"kernelwright-{os.getuid()}-{device.replace(':', '-')}"
         names = ("queue", "entry", "device", "slots", "retry")
         self.queue, self.entry, self.device, self.slots, self.retry = map(self._path, names)
 

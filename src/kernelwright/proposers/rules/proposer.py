@@ -104,7 +104,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     """Return the ways to rewrite and fuse, the most promising first."""
     many_rows = 2 if device_kind == "cpu" else 128  # blocks that keep two cores or a GPU busy
     short_row = 0 if device_kind == "cpu" else SHORT_ROW
-    full = Fusion(join_rows=many_rows, short_row=short_row)
+    full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)

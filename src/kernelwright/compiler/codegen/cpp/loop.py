@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kernelwright.compiler.codegen.cpp.nest import Nest, Pass, simplified
 from kernelwright.compiler.codegen.cpp.text import Text, Values
-from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Op, Store, Tensor
+from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Op, Store, Tensor, Total
 from kernelwright.compiler.ir.sizes import NotFree, is_free, names_in
 
 
@@ -26,7 +26,7 @@ class Knobs:
     parallel: str = "outer"
     """'outer', 'none', or 'inner', which cuts a long reduction into chunks, one per thread."""
     chunks: int = 1
-    """Number of chunks of the cut axis under 'inner'."""
+    """Number of chunks of the cut axis under 'inner', and of a kernel's rows if it has totals."""
     block: int = 4096
     """Elements of the vectorised axis that one thread processes at a time (flat layout)."""
     square: int = 0
@@ -56,7 +56,11 @@ def lane_count(size: int, wanted: int) -> int:
 
 def can_stream(op: Store, vector: str) -> bool:
     """Return whether a store's lanes are neighbours in memory, of the one type that streams."""
-    return op.tensor.dtype == "float32" and op.index.coefficient(vector) == 1
+    return (
+        not isinstance(op, Total)
+        and op.tensor.dtype == "float32"
+        and op.index.coefficient(vector) == 1
+    )
 
 
 def parameters(step: Kernel | Contraction) -> tuple[list[Tensor], list[Tensor]]:
@@ -79,6 +83,7 @@ class Loop:
         self.nest = Nest(self.kernel)
         self.text = Text()
         self.reads, self.writes = parameters(self.kernel)
+        self.totals = [op for op in self.kernel.body if isinstance(op, Total)]
         axes = [*self.kernel.outer, *self.kernel.inner]
         self.v = Values([*self.reads, *self.writes], axes, self.kernel.body)
         self.sizes = names_in(kernel)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from kernelwright.compiler.codegen.cpp.flat import write_flat
 from kernelwright.compiler.codegen.cpp.loop import Knobs, Loop
+from kernelwright.compiler.codegen.cpp.ops import stored
 from kernelwright.compiler.codegen.cpp.passes import tail_call, whole_blocks, write_element
 from kernelwright.compiler.codegen.cpp.text import Text, Values
 from kernelwright.compiler.ir.ir import Const, Kernel, Op
+from kernelwright.compiler.ir.sizes import number
 
 
 def kernel_text(kernel: Kernel, knobs: Knobs) -> str:
@@ -42,10 +44,44 @@ def write_constants(text: Text, values: Values, body: tuple[Op, ...]) -> None:
 
 
 def _write_rows(loop: Loop) -> None:
+    if loop.totals:
+        _write_rows_with_totals(loop)
+        return
     heads = loop.outer_heads()
     loop.parallel(len(heads))
     with loop.text.loops(heads) if heads else loop.text.block(""):
         write_element(loop, loop.lanes)
+
+
+def _write_rows_with_totals(loop: Loop) -> None:
+    """Write the rows in chunks, each with its own sums in double precision, and then the totals:
+    the chunks' sums in order, so that they do not depend on the number of threads."""
+    text, chunks = loop.text, loop.knobs.chunks
+    longest = max(loop.kernel.outer, key=lambda axis: axis.size)
+    low, high = (
+        f"(index)((int64_t){at} * {longest.size} / {chunks})" for at in ("chunk", "(chunk + 1)")
+    )
+    heads = [
+        loop.head(axis, low, high) if axis == longest else loop.head(axis)
+        for axis in loop.kernel.outer
+    ]
+    names = {op: loop.v.pointer[op.tensor.name] for op in loop.totals}
+    sizes = {op: number(op.tensor.n_elements) for op in loop.totals}
+    for op, name in names.items():
+        text.line(f"double* {name}_parts = (double*)calloc({chunks} * {sizes[op]}, 8);")
+    loop.parallel(1)
+    with text.block(f"for (int chunk = 0; chunk < {chunks}; ++chunk)"):
+        for op, name in names.items():
+            text.line(f"double* __restrict {name}_sums = {name}_parts + chunk * {sizes[op]};")
+        with text.loops(heads):
+            write_element(loop, loop.lanes)
+    for op, name in names.items():
+        with text.block(f"for (index at = 0; at < {sizes[op]}; ++at)"):
+            text.line("double total = 0;")
+            each = f"for (int chunk = 0; chunk < {chunks}; ++chunk)"
+            text.line(f"{each} total += {name}_parts[chunk * {sizes[op]} + at];")
+            text.line(f"{name}[at] = {stored('total', 'float64', op.tensor.dtype)};")
+        text.line(f"free({name}_parts);")
 
 
 def _write_columns(loop: Loop) -> None:

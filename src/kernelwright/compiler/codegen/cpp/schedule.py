@@ -23,6 +23,7 @@ from kernelwright.compiler.ir.ir import (
     Reduce,
     Scan,
     Store,
+    Total,
 )
 
 SERIAL_NS = 5_000.0
@@ -128,7 +129,9 @@ def vector_axes(nest: Nest) -> list[Axis]:
         lanes = min(axis.size, 64)
         return total * lanes / (16 * -(-lanes // 16)) * min(1.0, axis.size / 16)
 
-    axes = sorted([*kernel.inner, *reversed(kernel.outer)], key=score, reverse=True)
+    has_totals = any(isinstance(op, Total) for op in kernel.body)
+    outer = [] if has_totals else reversed(kernel.outer)  # whose lanes would add to one sum
+    axes = sorted([*kernel.inner, *outer], key=score, reverse=True)
     if any(isinstance(op, Scan) for op in kernel.body):
         return axes
     return [axis for axis in axes if score(axis) >= WORTHWHILE * score(axes[0])]
@@ -138,6 +141,8 @@ def _threads(nest: Nest, vector: Axis | None, target: Target) -> Choice:
     kernel = nest.kernel
     if target.threads < 2 or _work_ns(nest) < SERIAL_NS:
         return {"parallel": "none"}
+    if any(isinstance(op, Total) for op in kernel.body):
+        return {"parallel": "outer", "chunks": 2 * target.threads}
     if not kernel.inner:
         size = vector.size if vector else 1
         others = nest.n_outer // max(size, 1)
@@ -166,7 +171,7 @@ def _work_ns(nest: Nest) -> float:
 def is_cuttable(kernel: Kernel) -> bool:
     """Return whether the inner loops of a simplified kernel can be cut into chunks for threads."""
     return bool(kernel.inner) and not any(
-        isinstance(op, Scan) or (isinstance(op, Reduce) and op.op.startswith("arg"))
+        isinstance(op, (Scan, Total)) or (isinstance(op, Reduce) and op.op.startswith("arg"))
         for op in kernel.body
     )
 

@@ -22,6 +22,7 @@ from kernelwright.compiler.ir.ir import (
     Scan,
     Store,
     Tensor,
+    Total,
 )
 
 
@@ -116,7 +117,8 @@ class Values:
         return " + ".join(parts).replace("+ -", "- ")
 
     def statement(self, op: Op) -> str:
-        """Return the statement that computes a Load, Iota, Compute or Store."""
+        """Return the statement that computes a Load, Iota, Compute or Store, or adds to a
+        Total."""
         match op:
             case Load():
                 return f"const {self.type(op.name)} {self.name[op.name]} = {self.load(op)};"
@@ -124,6 +126,9 @@ class Values:
                 return f"const int64_t {self.name[op.name]} = {self.index(op.index)};"
             case Compute():
                 return f"const {self.type(op.name)} {self.name[op.name]} = {self.compute(op)};"
+            case Total():
+                value = ops.cast(self.ref(op.value), self.dtype[op.value], "float64")
+                return f"{self.pointer[op.tensor.name]}_sums[{self.index(op.index)}] += {value};"
             case Store():
                 return (
                     f"{self.pointer[op.tensor.name]}[{self.index(op.index)}] = {self.stored(op)};"

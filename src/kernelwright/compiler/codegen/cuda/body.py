@@ -24,6 +24,7 @@ from kernelwright.compiler.ir.ir import (
     Load,
     Op,
     Store,
+    Total,
 )
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "not"})
@@ -57,7 +58,7 @@ class Point:
 
 def packs(op: Load | Store, point: Point) -> bool:
     """Return whether a load or store moves its lanes as one aligned pack of neighbours."""
-    if point.vector == 1 or op.index.coefficient(point.along) != 1:
+    if point.vector == 1 or op.index.coefficient(point.along) != 1 or isinstance(op, Total):
         return False
     if isinstance(op, Load) and (op.bounds or op.gather):
         return False
@@ -277,7 +278,8 @@ def widest(index_ops: Iterable[Load | Store], along: str, size: int) -> int:
         point = Point({}, {}, vector=vector, along=along)
         packed = [op for op in ops if packs(op, point)]
         fits = all(vector * BYTES[op.tensor.dtype] <= 16 for op in packed)
-        stores = all(op in packed for op in ops if isinstance(op, Store))
+        written = [op for op in ops if isinstance(op, Store) and not isinstance(op, Total)]
+        stores = all(op in packed for op in written)
         if packed and fits and stores and size % vector == 0:
             return vector
     return 1

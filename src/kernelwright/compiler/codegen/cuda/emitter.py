@@ -23,6 +23,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     neighbours,
 )
 from kernelwright.compiler.codegen.gpu.stages import Stages, split
+from kernelwright.compiler.codegen.gpu.totals import sweep, totals
 from kernelwright.compiler.ir.ir import (
     Contraction,
     Kernel,
@@ -108,10 +109,12 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     if isinstance(step, Recurrence):
         return Stages((step,))
     simple = _simplified(step)
-    parts = knobs.get("parts", 1)
-    if parts == 1:
+    if "programs" in knobs:
+        stages = sweep(simple, knobs["programs"])
+    elif (parts := knobs.get("parts", 1)) > 1:
+        stages = split(simple, parts)
+    else:
         return Stages((simple,))
-    stages = split(simple, parts)
     return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
 
 
@@ -121,8 +124,11 @@ def _piece(piece: Kernel, knobs: Knobs, language: Language) -> Launched:
     The step's knobs are for its main kernel. The small kernels that add up parts take their first
     choice, and a vector that is too wide for the main kernel is narrowed.
     """
+    if "programs" in knobs and totals(piece):
+        return emit_kernel(piece, knobs, language)
     choices = kernel_choices(piece)
-    if knobs.get("parts", 1) > 1 and "_parts" not in piece.name:
+    is_cut = "programs" in knobs or knobs.get("parts", 1) > 1
+    if is_cut and "_parts" not in piece.name:
         return emit_kernel(piece, choices[0], language)
     if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
         widest = max(option.get("vector", 1) for option in choices)

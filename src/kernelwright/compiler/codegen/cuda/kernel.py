@@ -22,9 +22,10 @@ from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
 from kernelwright.compiler.codegen.gpu.passes import Pass, kept_values, passes
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, needs_int64
 from kernelwright.compiler.codegen.gpu.stages import dtypes
-from kernelwright.compiler.codegen.gpu.text import decomposed, row_number
+from kernelwright.compiler.codegen.gpu.text import affine, decomposed, row_number
+from kernelwright.compiler.codegen.gpu.totals import held_in, totals
 from kernelwright.compiler.codegen.rounding import opposed_products
-from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store
+from kernelwright.compiler.ir.ir import Axis, Kernel, Load, Op, Reduce, Scan, Store, Total
 from kernelwright.compiler.ir.sizes import is_free, names_in, number, smaller
 
 _MAX_BLOCKS = 32 * N_PROCESSORS
@@ -66,6 +67,8 @@ class _Writer:
         self.has_scan = any(isinstance(op, Scan) for op in kernel.body)
         self.keep = bool(knobs.get("keep", False))
         self.together = int(knobs.get("together", 1))
+        self.programs = int(knobs.get("programs", 0))
+        self.totals = {op: f"{op.value}_total_{n}" for n, op in enumerate(totals(kernel))}
         self.passes = passes(kernel, keep=self.keep)
         self.kept = kept_values(self.passes) if self.keep else set()
         self.dtypes = dtypes(kernel)
@@ -94,6 +97,8 @@ class _Writer:
             return -(-self.n_rows // self.threads), (self.threads, self.rows)
         if self.together > 1:
             return groups.n_blocks(self.n_rows, self.together), (self.threads, 1)
+        if self.totals:
+            return self.programs // self.rows, (self.threads, self.rows)
         return -(-self.n_rows // self.rows), (self.threads, self.rows)
 
     def text(self) -> str:
@@ -105,8 +110,10 @@ class _Writer:
                 self._outer(part)
                 if part.inner:
                     self._walk_row(part)
-            if self.together > 1:
+            if self.together > 1 or self.totals:
                 self._close()
+            if self.totals:
+                self._store_totals()
         x, y = self.grid[1]
         head = Lines()
         head.add(*(f"// {line}" for line in self.kernel.origin))
@@ -209,6 +216,9 @@ class _Writer:
                 row = f"{block} * {self.rows} + threadIdx.y"
         self.lines.add(f"constexpr int COLUMNS = {number(self.n_columns)};")
         self.live = ""
+        if self.totals:
+            self._start_sweep(row)
+            return
         if self.together > 1:
             self.lines.add(*groups.head(number(self.n_rows), self.together, self.index))
             self.lines.depth += 1
@@ -222,6 +232,31 @@ class _Writer:
         else:
             self.lines.add(f"const {self.index} row = {row};")
         self._axes("row", self.kernel.outer, self.point)
+
+    def _start_sweep(self, program: str) -> None:
+        """Open the loop over a program's rows; a thread adds up totals of the columns it keeps."""
+        self.lines.add(f"const {self.index} program = {program};")
+        for op, name in self.totals.items():
+            ctype, n = self.language.types[held_in(op)], self.items * self.vector
+            self.lines.add(f"{ctype} {name}[{n}] = {{}};")
+        self._open(
+            f"for ({self.index} row = program; row < {self.n_rows}; row += {self.programs}) {{"
+        )
+        self._axes("row", self.kernel.outer, self.point)
+
+    def _store_totals(self) -> None:
+        """Store a program's part of every total."""
+        point = Point({}, self.point.sizes, vector=self.vector, along=self.kernel.inner[-1].name)
+        n_open = self._open_columns(False, point)
+        self._axes("column", self.kernel.inner, point)
+        for op, name in self.totals.items():
+            place = f"program * {self.n_columns} + {affine(op.index, point.axis_text)}"
+            for lane in range(self.vector):
+                item = f"item * {self.vector} + {lane}" if self.vector > 1 else "item"
+                at = f"{place} + {lane}" if lane else place
+                self.lines.add(f"{op.tensor.name}[{at}] = {name}[{item}];")
+        for _ in range(n_open):
+            self._close()
 
     @property
     def _own_column(self) -> str:
@@ -316,6 +351,10 @@ class _Writer:
                 self._accumulate(op, own[op.name], at, live=live)
             elif isinstance(op, Scan):
                 self._scan(op, carries[op.name])
+            elif isinstance(op, Total):
+                item = f"item * {self.vector} + lane" if is_vector else "item"
+                value = self.body.argument(op.value, held_in(op))
+                self.lines.add(f"{self.totals[op]}[{item}] += {value};")
             elif isinstance(op, Load) and op.name in loaded:
                 self.body.from_pack(op, loaded[op.name])
             elif isinstance(op, Store) and id(op) in filled:

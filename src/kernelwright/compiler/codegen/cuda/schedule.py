@@ -17,6 +17,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     power_of_two,
 )
 from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.codegen.gpu.totals import SHARES, shares, totals
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
@@ -27,6 +28,8 @@ MAX_KEPT = 32
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
     """Return knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
+    if totals(kernel):
+        return _sweeps(kernel, shape)
     if shape.kind == "point":
         options = _points(kernel, shape)
     elif shape.kind == "window" or (shape.has_scan and shape.kind == "column"):
@@ -94,6 +97,27 @@ def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
     return options
 
 
+def _sweeps(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    """Return knobs of a loop over rows that stay in registers, beside the totals of columns: warps
+    with a row each where rows are short."""
+    vector = _vector(kernel, inner=True)
+    if shape.n_columns <= 512:
+        options = [(_row(32, vector, rows=4, keep=True), n) for n in (16, 8, 32)]
+    else:
+        wanted = power_of_two(math.ceil(shape.n_columns / vector))
+        sizes = [max(64, min(1024, n)) for n in (wanted, wanted // 2, 2 * wanted)]
+        options = [(_row(n, vector, keep=True), max(1, 1024 // n)) for n in sizes]
+        options.append((options[0][0], 2 * options[0][1]))
+    return [
+        {**knobs, "programs": _whole(shares(kernel, 1, n), knobs["rows"])} for knobs, n in options
+    ]
+
+
+def _whole(programs: int, rows: int) -> int:
+    """Return the number of programs, rounded up to whole blocks of ``rows`` each."""
+    return -(-programs // rows) * rows
+
+
 def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     """Return knobs with threads side by side on neighbouring rows, several of them along the inner
     axes."""
@@ -113,7 +137,7 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
     """Yield knobs with one of them changed, or with rows read again instead of kept."""
     yield from _space(kernel, knobs).moves(knobs)
-    if knobs.get("keep"):
+    if knobs.get("keep") and "programs" not in knobs:
         yield {**{k: v for k, v in knobs.items() if k != "together"}, "keep": False}
     if not knobs.get("together"):
         for parts in more_parts(kernel, knobs):
@@ -129,6 +153,7 @@ def _space(kernel: Kernel, knobs: Knobs) -> StepSpace:
             Knob("vector", powers_of_two(1, widest_vector)),
             Knob("rows", powers_of_two(1, 32)),
             Knob("parts", powers_of_two(2, 4096)),
+            Knob("programs", SHARES),
         ),
         lambda choice: _is_legal(kernel, choice),
     )
@@ -138,7 +163,7 @@ def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
     """Return whether a block has at most 1024 threads, reductions have whole warps, and kept rows
     fit in registers."""
     rows = knobs.get("rows", 1)
-    if knobs["threads"] * rows > 1024:
+    if knobs["threads"] * rows > 1024 or knobs.get("programs", rows) % rows:
         return False
     if knobs["shape"] == "row" and rows > 1 and knobs["threads"] != 32:
         return False

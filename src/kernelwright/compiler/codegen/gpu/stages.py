@@ -35,6 +35,7 @@ from kernelwright.compiler.ir.ir import (
     Scan,
     Store,
     Tensor,
+    Total,
     contiguous,
 )
 from kernelwright.compiler.ir.ops import arguments
@@ -75,10 +76,10 @@ def levels(kernel: Kernel) -> dict[str, int]:
 
 
 def can_split(kernel: Kernel) -> bool:
-    """Return whether ``split`` can cut the kernel. It needs reductions without scans, argmax and
-    argmin only along the first axis, and a last kernel that reads nothing that the kernel before
-    has overwritten."""
-    if any(isinstance(op, Scan) for op in kernel.body):
+    """Return whether ``split`` can cut the kernel. It needs reductions without scans and totals,
+    argmax and argmin only along the first axis, and a last kernel that reads nothing that the
+    kernel before has overwritten."""
+    if any(isinstance(op, (Scan, Total)) for op in kernel.body):
         return False
     overwritten = {op.tensor.name for op in _stores(kernel, "outer")}
     later = cone(kernel.body, [op.value for op in _stores(kernel, "inner")])
@@ -192,7 +193,7 @@ class _Cut:
         return contiguous(f"{self.kernel.name}_{name}_parts", shape, _kept(dtype))
 
     def _load_result(self, op: Reduce | Load) -> Load:
-        return Load(op.name, self._result(op), _row_major(self.kernel.outer))
+        return Load(op.name, self._result(op), row_major(self.kernel.outer))
 
     def _overwritten(self) -> list[Load]:
         """Return the loads that read once per row from a tensor that the last kernel overwrites.
@@ -271,7 +272,7 @@ class _Cut:
         return ops, args
 
     def _partial_reduce(self, op: Reduce, arg: str, outer: tuple[Axis, ...]) -> list[Op]:
-        where = _row_major(outer)
+        where = row_major(outer)
         if op.op not in _VALUE_OF:
             name = f"{op.name}_part"
             store = Store(self._parts(op.name, op.dtype), where, name)
@@ -294,7 +295,7 @@ class _Cut:
         """Return the kernel that reduces the parts; the last one also stores the values without
         inner axes."""
         outer = self.kernel.outer
-        at_parts = _row_major(self.outer)
+        at_parts = row_major(self.outer)
         inner_reads = self._read_later(level, is_last=is_last)
         body: list[Op] = []
         for op in reduces:
@@ -306,7 +307,7 @@ class _Cut:
             body.extend(op for op in of_parts if op.name not in known)
         for op in (*reduces, *(spread.total for spread in at_once)):
             if op.name in inner_reads:
-                body.append(Store(self._result(op), _row_major(outer), op.name))
+                body.append(Store(self._result(op), row_major(outer), op.name))
         if is_last:
             stores = _stores(self.kernel, "outer")
             here = {_name(op) for op in body}
@@ -315,7 +316,7 @@ class _Cut:
             body.extend(op for op in self._before(roots, level + 1) if _name(op) not in here)
             body.extend(stores)
             for load in self._overwritten():
-                body.append(Store(self._result(load), _row_major(outer), load.name))
+                body.append(Store(self._result(load), row_major(outer), load.name))
         name = f"{self.kernel.name}_whole" + ("" if level == 1 else str(level))
         return replace(self.kernel, name=name, inner=(self.part,), body=tuple(body))
 
@@ -372,7 +373,7 @@ def split_k(step: Contraction, parts: int) -> Stages:
     )
     outer = (*step.batch, *step.m, *step.n)
     sums = contiguous(f"{step.name}_sums", (part.size, *(axis.size for axis in outer)), "float32")
-    at = _row_major((part, *outer))
+    at = row_major((part, *outer))
     assert isinstance(a, Load) and isinstance(b, Load)
     product = replace(
         step, name=f"{step.name}_parts", batch=(part, *step.batch), k=(within,), a=a, b=b,
@@ -383,7 +384,8 @@ def split_k(step: Contraction, parts: int) -> Stages:
     return Stages((product, whole), (sums,))
 
 
-def _row_major(axes: tuple[Axis, ...]) -> Affine:
+def row_major(axes: tuple[Axis, ...]) -> Affine:
+    """Return the row-major number of a point of ``axes``."""
     terms: dict[str, int] = {}
     stride = 1
     for axis in reversed(axes):

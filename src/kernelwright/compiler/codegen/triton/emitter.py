@@ -18,6 +18,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     neighbours,
 )
 from kernelwright.compiler.codegen.gpu.stages import Stages, split, split_k
+from kernelwright.compiler.codegen.gpu.totals import sweep
 from kernelwright.compiler.codegen.triton import attention
 from kernelwright.compiler.codegen.triton.convolution import emit_convolution
 from kernelwright.compiler.codegen.triton.convolution_schedule import (
@@ -27,6 +28,7 @@ from kernelwright.compiler.codegen.triton.convolution_schedule import (
 )
 from kernelwright.compiler.codegen.triton.image import image_kernels
 from kernelwright.compiler.codegen.triton.kernel import emit_kernel
+from kernelwright.compiler.codegen.triton.launch import LAUNCH, NAME
 from kernelwright.compiler.codegen.triton.ops import TYPES, prelude
 from kernelwright.compiler.codegen.triton.product import emit_product
 from kernelwright.compiler.codegen.triton.product_schedule import (
@@ -93,7 +95,8 @@ class TritonEmitter:
         used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor" in launches}
         imports = (*_IMPORTS, *(line for line, is_used in used.items() if is_used))
         around, runner = around_steps(schedule)
-        sections = [text.strip("\n") for text in (before, kernels, around) if text]
+        launcher = LAUNCH if NAME in launches else ""
+        sections = [text.strip("\n") for text in (before, launcher, kernels, around) if text]
         text = "\n\n\n".join(sections) + "\n"
         precisions = {schedule[step.name].get("precision") for step in program.own()}
         is_rounded = "tf32" in precisions and not interpreted
@@ -149,9 +152,12 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
         return Stages((step,))
     simple = _simplified(step, knobs)
     parts = knobs.get("parts", 1)
-    if parts == 1:
+    if "programs" in knobs:
+        stages = sweep(simple, knobs["programs"])
+    elif parts == 1:
         return Stages((simple,))
-    stages = split_k(simple, parts) if isinstance(simple, Contraction) else split(simple, parts)
+    else:
+        stages = split_k(simple, parts) if isinstance(simple, Contraction) else split(simple, parts)
     steps = tuple(collapse(s) if isinstance(s, Kernel) else s for s in stages.steps)
     return Stages(steps, stages.workspace)
 
@@ -167,7 +173,8 @@ def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
         return emit_convolution(piece, knobs, interpreted=interpreted)
     if isinstance(piece, Contraction):
         return emit_product(piece, knobs, interpreted=interpreted)
-    is_main = "shape" in knobs and (knobs.get("parts", 1) == 1 or "_parts" in piece.name)
+    is_whole = knobs.get("parts", 1) == 1 and "programs" not in knobs
+    is_main = "shape" in knobs and (is_whole or "_parts" in piece.name)
     chosen = knobs if is_main else kernel_choices(piece)[0]
     if chosen["shape"] == "tiles":
         return emit_tiles(piece, chosen, interpreted=interpreted)

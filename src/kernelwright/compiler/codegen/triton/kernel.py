@@ -4,7 +4,7 @@ There are three shapes of tile. ``lanes``: every lane of a 1-D tile is a point o
 loops over the inner axes (pointwise kernels, pooling windows). ``row``: a program has one row, and
 its tile runs along the inner axes. ``rows``: a 2-D tile of several rows by a block of columns. Rows
 that fit in a tile are loaded once and stay in registers; longer ones are read once for every level
-of reductions.
+of reductions. In a kernel with totals, a program goes through several rows, or tiles of rows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name,
 from kernelwright.compiler.codegen.gpu.passes import Pass, passes
 from kernelwright.compiler.codegen.gpu.schedule import needs_int64
 from kernelwright.compiler.codegen.gpu.stages import dtypes
-from kernelwright.compiler.codegen.gpu.text import decomposed, row_number
+from kernelwright.compiler.codegen.gpu.text import affine, decomposed, row_number
+from kernelwright.compiler.codegen.gpu.totals import held_in, steady, totals
 from kernelwright.compiler.codegen.rounding import opposed_products
 from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, tile_name
+from kernelwright.compiler.codegen.triton.launch import NAME
 from kernelwright.compiler.codegen.triton.ops import (
     TYPES,
     accumulate,
@@ -29,7 +31,7 @@ from kernelwright.compiler.codegen.triton.ops import (
     reduce,
     scan,
 )
-from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Reduce, Scan
+from kernelwright.compiler.ir.ir import Axis, Contraction, Kernel, Reduce, Scan, Total
 from kernelwright.compiler.ir.ops import has_indices
 from kernelwright.compiler.ir.sizes import NAMES, is_free, names_in, number
 
@@ -43,7 +45,9 @@ def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) 
     writer = _Writer(kernel, knobs, interpreted=interpreted)
     text = writer.text()
     tensors = [tensor.name for tensor in writer.tensors]
-    return Launched(text, launch_text(kernel, writer.grid, tensors, writer.constants, knobs))
+    constants = writer.constants
+    launch = launch_text(kernel, writer.grid, tensors, constants, knobs, quick=not interpreted)
+    return Launched(text, launch)
 
 
 def function_text(
@@ -64,9 +68,10 @@ def function_text(
 
 def launch_text(
     step: Kernel | Contraction, grid: int, tensors: Iterable[str],
-    constants: Mapping[str, Any], knobs: Mapping[str, Any],
+    constants: Mapping[str, Any], knobs: Mapping[str, Any], *, quick: bool = False,
 ) -> str:  # fmt: skip
-    """Return the statement that runs the step's function in ``grid`` programs."""
+    """Return the statement that runs the step's function in ``grid`` programs, if ``quick`` past
+    Triton's look at its arguments."""
     options = {f"num_{name}": knobs[name] for name in ("warps", "stages") if name in knobs}
     # A product is left alone: its float32 sums are fused multiply-adds, and would take twice as
     # long.
@@ -76,6 +81,8 @@ def launch_text(
         options |= {"debug": True, "sanitize_overflow": False}
     named = [f"{name}={value}" for name, value in {**constants, **options}.items()]
     given = [*tensors, *names_in(step)]
+    if quick:
+        return wrapped(f"{NAME}(", [[function_name(step), str(grid)], given, named], ")")
     return wrapped(f"{function_name(step)}[({grid},)](", [given, named], ")")
 
 
@@ -97,6 +104,7 @@ class _Writer:
         self.n_rows = size_of(kernel.outer)
         self.n_columns = size_of(kernel.inner)
         self.rows = int(knobs.get("rows", 1)) if self.shape == "rows" else 1
+        self.programs, self.ahead = int(knobs.get("programs", 0)), int(knobs.get("ahead", 1))
         n_lead = int(knobs.get("lead", 0))
         self.lead, self.lanes = kernel.outer[:n_lead], kernel.outer[n_lead:]
         self.constants: dict[str, int] = {}
@@ -111,6 +119,8 @@ class _Writer:
 
     @property
     def grid(self) -> int:
+        if totals(self.kernel):
+            return self.programs
         if self.shape == "lanes":
             return size_of(self.lead) * -(-size_of(self.lanes) // self.block)
         return -(-self.n_rows // self.rows)
@@ -125,7 +135,9 @@ class _Writer:
         return "(ROWS, BLOCK)" if self.shape == "rows" else "(BLOCK,)"
 
     def text(self) -> str:
-        if self.shape == "lanes":
+        if totals(self.kernel):
+            self._sweep()
+        elif self.shape == "lanes":
             self._lanes()
         elif self.n_columns <= self.block:
             number(self.n_columns)  # a longer row would not fit
@@ -151,15 +163,16 @@ class _Writer:
             if mask:
                 self.outer_tile.masks[axis] = mask
 
-    def _start_rows(self) -> None:
-        """Define one row (a scalar), or a column of ROWS rows."""
+    def _start_rows(self, place: str) -> None:
+        """Define one row (a scalar), or a column of ROWS rows; ``place`` is its number among
+        those."""
         row = self.names.new("row")
         if self.shape == "row":
-            self.lines.add(f"{row} = {self._program_id()}")
+            self.lines.add(f"{row} = {place}")
             self._outer_axes(row, "")
             return
         self.constants["ROWS"] = self.rows
-        self.lines.add(f"{row} = ({self._program_id()} * ROWS + tl.arange(0, ROWS))[:, None]")
+        self.lines.add(f"{row} = ({place} * ROWS + tl.arange(0, ROWS))[:, None]")
         mask = ""
         if self.n_rows % self.rows:
             mask = self.names.new("row_live")
@@ -217,7 +230,7 @@ class _Writer:
 
     def _in_registers(self) -> None:
         """Emit every op once, in order: the whole row is one block."""
-        self._start_rows()
+        self._start_rows(self._program_id())
         self.constants["BLOCK"] = self.block
         backwards = {op.reverse for op in self.kernel.body if isinstance(op, Scan)}
         tile, column, mask = self._columns("", reverse=backwards == {True})
@@ -230,9 +243,48 @@ class _Writer:
                 case _:
                     self.body.emit(op, tile)
 
+    def _sweep(self) -> None:
+        """Emit a loop over a program's share of the rows, of which each is one block. Totals grow
+        from row to row, and a program's are stored as its part of them."""
+        self.constants["BLOCK"] = self.block
+        tile, column, mask = self._columns("")
+        once = steady(self.kernel)
+        for op in once:
+            self.body.emit(op, tile)
+        names = {op: self.names.new(f"{op.value}_total") for op in totals(self.kernel)}
+        for op, name in names.items():
+            self.lines.add(f"{name} = tl.full({self.tile_shape}, 0.0, {TYPES[held_in(op)]})")
+        place, end = self.names.new("place"), -(-self.n_rows // self.rows)
+        each = f"tl.program_id(0), {end}, {self.programs}"
+        loop = f"tl.range({each}, num_stages={self.ahead})" if self.ahead > 1 else f"range({each})"
+        self.lines.add(f"for {place} in {loop}:")
+        self.lines.depth += 1
+        self._start_rows(f"{place}.to(tl.int64)" if self.wide else place)
+        tile.axis_text |= self.outer_tile.axis_text
+        tile.masks |= self.outer_tile.masks
+        live = next(iter(self.outer_tile.masks.values()), "")
+        for op in self.kernel.body:
+            match op:
+                case Total():
+                    value = self.body.argument(op.value, held_in(op))
+                    value = f"tl.where({live}, {value}, 0.0)" if live else value
+                    self.lines.add(f"{names[op]} += {value}")
+                case Reduce():
+                    self._reduce_tile(op, column, mask)
+                case _ if op not in once:
+                    self.body.emit(op, tile)
+        self.lines.depth -= 1
+        for op, name in names.items():
+            whole = name
+            if self.shape == "rows":
+                whole = reduce("sum", name, 0, held_in(op), keep_dims=True)
+            part = f"tl.program_id(0) * {self.n_columns} + {affine(op.index, tile.axis_text)}"
+            guard = f", mask={mask}" if mask else ""
+            self.lines.add(f"tl.store({tile_name(op.tensor)} + ({part}), {whole}{guard})")
+
     def _over_blocks(self) -> None:
         """Emit a loop over blocks of columns, once per level of reductions."""
-        self._start_rows()
+        self._start_rows(self._program_id())
         self.constants.update(BLOCK=self.block, COLUMNS=self.n_columns)
         self._passes(self._walk_blocks)
 

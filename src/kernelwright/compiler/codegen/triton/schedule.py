@@ -17,6 +17,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
     power_of_two,
 )
 from kernelwright.compiler.codegen.gpu.stages import can_split
+from kernelwright.compiler.codegen.gpu.totals import SHARES, shares, totals
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
@@ -35,6 +36,8 @@ SECTOR_FLOATS = 8
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
     """Return knobs for a collapsed kernel, the most promising first."""
     shape = nest(kernel)
+    if totals(kernel):
+        return _sweeps(kernel, shape)
     if shape.kind in ("point", "window"):
         options = [*_planes(kernel, shape), *_lanes(shape)]
     elif shape.kind == "row":
@@ -117,6 +120,18 @@ def _rows(shape: Nest, *, splittable: bool) -> list[Knobs]:
     return options
 
 
+def _sweeps(kernel: Kernel, shape: Nest) -> list[Knobs]:
+    """Return knobs of a loop over rows that stay in registers, beside the totals of columns."""
+    whole = power_of_two(shape.n_columns)
+    rows = power_of_two(max(1, 2048 // whole) + 1) // 2
+    warps = _warps(rows * whole)
+    options = ((2, warps, 1), (4, warps, 1), (2, warps, 2), (4, max(1, warps // 2), 1))
+    return [
+        {**_row(rows, whole, warps), "programs": shares(kernel, rows, n), "ahead": ahead}
+        for n, warps, ahead in options
+    ]
+
+
 def _columns(shape: Nest, *, splittable: bool) -> list[Knobs]:
     """Return knobs for memory that is contiguous across rows: 64 rows by a few columns, so that
     loads are wide; fewer rows if there are few, each of a few thousand columns."""
@@ -158,6 +173,8 @@ SPACE = StepSpace(
         Knob("block", powers_of_two(16, 32768)),
         Knob("rows", powers_of_two(1, 512)),
         Knob("parts", powers_of_two(2, 4096)),
+        Knob("programs", SHARES),
+        Knob("ahead", (1, 2, 3)),
     ),
     lambda choice: choice["block"] * choice.get("rows", 1) <= 2 * MAX_IN_REGISTERS,
 )
@@ -171,6 +188,8 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
     for moved in SPACE.moves({"rows": 1, **knobs} if is_row else knobs):
         if is_row and moved["rows"] > max(most_rows, knobs.get("rows", 1)):
             continue
+        if "programs" in knobs and moved["block"] < size_of(kernel.inner):
+            continue  # a row with totals is one block
         others = {name: value for name, value in moved.items() if name not in ("shape", "rows")}
         if not is_row:
             yield moved

@@ -92,4 +92,5 @@ def emit_tiles(kernel: Kernel, knobs: Mapping[str, Any], *, interpreted: bool) -
     constants = {"ROWS": rows, "BLOCK": block}
     text = function_text(kernel, pointers, constants, lines)
     grid, given = n_rows * n_blocks * size_of(rest), [tensor.name for tensor in tensors]
-    return Launched(text, launch_text(kernel, grid, given, constants, knobs))
+    launch = launch_text(kernel, grid, given, constants, knobs, quick=not interpreted)
+    return Launched(text, launch)
