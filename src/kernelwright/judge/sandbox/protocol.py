@@ -56,6 +56,9 @@ class Go(NamedTuple):
 
 ONE_CALL = Go()
 
+TURN_TO = "turn_to"
+"""The request by which the judge turns to another module of a child that holds several."""
+
 
 class Closed(Exception):
     """The other side is gone."""
