@@ -50,7 +50,7 @@ COMPILED = (
     "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
     "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
     "convolution_side_by_side",
-    "attention_causal",
+    "attention_causal", "totals_packed", "totals_long",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (

@@ -319,6 +319,25 @@ def test_attention_over_wide_heads_is_own_products():
     )
 
 
+def test_attention_of_one_query_reads_shared_keys_and_masks_where_they_are():
+    class Attention(nn.Module):
+        def forward(self, q, k, v, mask=None, scale=None):
+            k, v = (t if scale is None else t.float() * scale for t in (k, v))
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+
+    q, k, v = R(2, 4, 1, 8), R(2, 2, 12, 8), R(2, 2, 12, 8)
+    mask = torch.rand(2, 1, 1, 12) > 0.5
+    mask[0] = False  # no key at all
+    k8, v8 = (torch.randint(-9, 9, (2, 2, 12, 8), dtype=torch.int8) for _ in "kv")
+    for inputs in ([q, k, v], [q, k, v, mask], [q, k, v, R(1, 4, 1, 12)], [q, k8, v8, mask, R(1)]):
+        program = assemble_supported(
+            capture(Attention(), inputs), Fusion(), lambda step: True, products=True
+        )
+        assert len(program.steps) == 3 and not any(isinstance(s, Call) for s in program.steps)
+        found = interpret(program, inputs, {})
+        torch.testing.assert_close(found, Attention()(*inputs), rtol=1e-4, atol=1e-4)
+
+
 def test_operators_without_a_loop_nest_become_calls():
     class Patches(nn.Module):
         def forward(self, x):

@@ -18,8 +18,10 @@ GPU = Target("cuda:sm_90")
         (TritonEmitter(), "loss_mean"),
         (TritonEmitter(), "pool_max"),
         (TritonEmitter(), "convolution"),
+        (TritonEmitter(), "totals_short"),
         (CudaEmitter(), "layer_norm"),
         (CudaEmitter(), "scan_sum"),
+        (CudaEmitter(), "totals_long"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.dialect,
 )

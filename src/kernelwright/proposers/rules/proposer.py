@@ -172,7 +172,7 @@ class OpenedTask:
 
     def _leave_sizes_fixed_if_short_of_time(self) -> None:
         first = self.parts[0]
-        n_nodes = len(first.captured.graph.nodes)
+        n_nodes = len(first.captured.as_written)  # a loop that was rolled up is traced unrolled
         if not first.path and FREEING_S * n_nodes > FREEING_SHARE * self.brief.budget_s:
             face = replace(first.face, why_fixed=SHORT_OF_TIME.format(n_nodes=n_nodes))
             self.parts[0] = replace(first, face=face, freed=iter(()))

@@ -38,7 +38,7 @@ from kernelwright.compiler.ir.sizes import fixed_only
 class CudaEmitter:
     """The emitter of CUDA C++ for NVIDIA GPUs.
 
-    Contractions other than a matrix times a vector stay with PyTorch.
+    Decaying sums, and contractions other than a matrix times a vector stay with PyTorch.
     """
 
     dialect = "cuda"
@@ -56,6 +56,8 @@ class CudaEmitter:
         if isinstance(step, Contraction):
             return is_thin(step) and not step.stretches
         scans = [op for op in step.body if isinstance(op, Scan)]
+        if any(op.op == "decay" for op in scans):
+            return False
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
