@@ -297,7 +297,7 @@ class Worker:
 
     def drop(self) -> None:
         """Give up the module with its memory; the others of the process go on."""
-        self.module, self.gate = None, None
+        self.module = None
         self.namespace, self.held = {}, {}
         self.arguments, self.outputs, self.ring = [], [], []
         if self.program.setup is not None and self.program.setup.compile is not None:

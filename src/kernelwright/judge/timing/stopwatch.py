@@ -285,9 +285,9 @@ class Stopwatch:
         """Give windows of these modules equally many calls, those that the fastest one needs; a
         slow one has MOST_EVENED times its own at most, and its own where a GPU's queue is full.
 
-        What a window costs besides its calls, a first call on cold caches above all, takes 0.4 ms
-        on a CPU. Shared among 190 and among 256 calls of 17 µs it made the same module faster by
-        3 % than itself.
+        What a window costs besides its calls, a first call on cold caches above all, takes 0.1 to
+        0.4 ms on a CPU. Shared among 190 and among 256 calls of 17 µs it makes a module 1 to 3 %
+        faster than itself.
 
         Raises:
             RunnerFailed: one of them cannot be measured; says which.
