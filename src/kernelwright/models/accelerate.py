@@ -7,6 +7,7 @@ outputs are still right and the whole model is faster with it than without, by a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -340,4 +341,9 @@ class Acceleration:
 def _why_no_win(result: Result) -> str:
     if result.reasons:
         return "; ".join(result.reasons)
-    return result.conclusion.sentence(result.strongest)
+    said = result.conclusion.sentence(result.strongest)
+    right = [found.speedup for _, found in ranking.ranked(result.evaluated) if found.speedup]
+    if right:
+        return f"{said}: the best right kernel is {right[0]} times as fast"
+    statuses = Counter(found.status.value for _, found in result.evaluated if not found.passed)
+    return f"{said}; {', '.join(f'{n} {status}' for status, n in statuses.items())}".rstrip("; ")

@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelwright.compiler.codegen.cuda import groups
-from kernelwright.compiler.codegen.cuda.body import Body, Point, Value, at_lane, packed_tensors
+from kernelwright.compiler.codegen.cuda.body import (
+    Body,
+    Point,
+    Value,
+    at_lane,
+    packed_tensors,
+    packs,
+)
 from kernelwright.compiler.codegen.cuda.ops import CUDA, Language, held
 from kernelwright.compiler.codegen.cuda.reserved import COMBINE, RESERVED
 from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
@@ -68,6 +75,7 @@ class _Writer:
         self.keep = bool(knobs.get("keep", False))
         self.together = int(knobs.get("together", 1))
         self.programs = int(knobs.get("programs", 0))
+        self.ahead = bool(knobs.get("ahead", False))
         self.totals = {op: f"{op.value}_total_{n}" for n, op in enumerate(totals(kernel))}
         self.passes = passes(kernel, keep=self.keep)
         self.kept = kept_values(self.passes) if self.keep else set()
@@ -243,6 +251,29 @@ class _Writer:
             f"for ({self.index} row = program; row < {self.n_rows}; row += {self.programs}) {{"
         )
         self._axes("row", self.kernel.outer, self.point)
+        if self.ahead:
+            self._fetch_next_row()
+
+    def _fetch_next_row(self) -> None:
+        """Ask for the program's next row while this one is reduced: memory is idle meanwhile."""
+        outside, self.body = self.body, self.body.fork()
+        self._open(f"if (row + {self.programs} < {self.n_rows}) {{")
+        point = Point({}, self.point.sizes, vector=self.vector, along=self.kernel.inner[-1].name)
+        self.lines.add(f"const {self.index} next = row + {self.programs};")
+        self._axes("next", self.kernel.outer, point)
+        n_open = self._open_columns(False, point)
+        self._axes("column", self.kernel.inner, point)
+        for op in self.kernel.body:
+            if isinstance(op, Load) and packs(op, point) and self._is_deep(op):
+                self.lines.add(f"fetch({op.tensor.name} + {affine(op.index, point.axis_text)});")
+        for _ in range(n_open + 1):
+            self._close()
+        self.body = outside
+
+    def _is_deep(self, op: Load) -> bool:
+        """Return whether a load reads another place for every row and every column."""
+        inner, outer = ({axis.name for axis in g} for g in (self.kernel.inner, self.kernel.outer))
+        return bool(op.index.axes & inner and op.index.axes & outer)
 
     def _store_totals(self) -> None:
         """Store a program's part of every total."""

@@ -142,6 +142,14 @@ template <class T> DEVICE Place<T> shuffle(Place<T> x, int mask) {
     return {shuffle(x.value, mask), shuffle(x.at, mask)};
 }
 """,
+    "fetch": """\
+// Bring what is read soon from memory to the L2 cache.
+DEVICE void fetch(const void* place) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" :: "l"(place));
+#endif
+}
+""",
     "warp_reduce": """\
 // Every lane of the warp gets the combination of all 32 lanes.
 template <class T, class Combine> DEVICE T warp_reduce(T x, Combine combine) {
@@ -218,7 +226,7 @@ _NEEDS = {
     "shuffle_place": ("shuffle", "Place"), "NAN": (), "group_reduce": ("warp_reduce",),
 }  # fmt: skip
 _ORDER = (
-    "within", "rounded_product", "expm1_of",
+    "within", "rounded_product", "expm1_of", "fetch",
     "float16", "bfloat16", *FLOAT8,
     "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",

@@ -54,5 +54,9 @@ class MetalEmitter(CudaEmitter):
 
 
 def _fits(knobs: Knobs) -> bool:
-    """Return whether a threadgroup is small enough, and waits for no other one."""
-    return not knobs.get("together") and knobs["threads"] * knobs.get("rows", 1) <= MOST_THREADS
+    """Return whether a threadgroup is small enough, waits for no other one, and asks for nothing
+    ahead of reading it."""
+    if knobs.get("together") or knobs.get("ahead"):
+        return False
+    size: int = knobs["threads"] * knobs.get("rows", 1)
+    return size <= MOST_THREADS

@@ -255,7 +255,8 @@ class _Writer:
         names = {op: self.names.new(f"{op.value}_total") for op in totals(self.kernel)}
         for op, name in names.items():
             self.lines.add(f"{name} = tl.full({self.tile_shape}, 0.0, {TYPES[held_in(op)]})")
-        place, end = self.names.new("place"), -(-self.n_rows // self.rows)
+        place = self.names.new("place")
+        end = (self.n_rows + self.rows - 1) // self.rows  # Triton's division rounds towards zero
         each = f"tl.program_id(0), {end}, {self.programs}"
         loop = f"tl.range({each}, num_stages={self.ahead})" if self.ahead > 1 else f"range({each})"
         self.lines.add(f"for {place} in {loop}:")

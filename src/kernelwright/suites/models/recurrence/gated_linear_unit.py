@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 SIZE = "cpu"
-SIZES = {"small": (2, 24, 16), "cpu": (2, 128, 256), "gpu": (8, 512, 2560)}
+SIZES = {"small": (2, 24, 16), "cpu": (2, 128, 256), "gpu": (8, 256, 2560)}
 BATCH, TOKENS, WIDTH = SIZES[SIZE]
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"small": (1, 2, 16, 8), "cpu": (1, 2, 64, 32), "gpu": (2, 16, 256, 64)}
+SIZES = {"small": (1, 2, 16, 8), "cpu": (1, 2, 64, 32), "gpu": (2, 16, 128, 64)}
 BATCH, HEADS, TOKENS, WIDTH = SIZES[SIZE]
 
 

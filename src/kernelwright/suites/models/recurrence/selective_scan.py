@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 SIZE = "cpu"
-SIZES = {"small": (1, 24, 8, 4), "cpu": (1, 128, 128, 16), "gpu": (2, 256, 2048, 16)}
+SIZES = {"small": (1, 24, 8, 4), "cpu": (1, 128, 128, 16), "gpu": (2, 128, 2048, 16)}
 BATCH, TOKENS, WIDTH, STATES = SIZES[SIZE]
 
 

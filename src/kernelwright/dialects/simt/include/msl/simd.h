@@ -6,8 +6,9 @@
 // Source: Metal Shading Language Specification 4, sections 6.7 and 6.9.
 #pragma once
 
-// The emulation's own functions are not checked: they read memory that no kernel sees.
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+// The emulation's own functions are not checked: they read memory that no kernel sees. They are
+// convergent, so that their callers stay so: a call must not become two, one of them for some lanes.
+#pragma clang attribute push(__attribute__((no_sanitize("thread"), convergent)), apply_to = function)
 #define SIMT_RAW __attribute__((noinline))
 // A collective's call must stay one call: its return address says where in the program it stands.
 #define SIMT_COLLECTIVE SIMT_RAW __attribute__((convergent, noduplicate))
@@ -95,7 +96,6 @@ enum memory_order {
 };
 enum thread_scope {
   thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device,
-  thread_scope_system,
 };
 
 SIMT_COLLECTIVE inline void threadgroup_barrier(mem_flags, thread_scope = thread_scope_threadgroup) {
@@ -353,7 +353,7 @@ void simdgroup_store(const simdgroup_matrix<T>& m, S* to, ulong stride = 8,
   for (int k = 0; k < 2; ++k)
     to[simt::element_at(k, stride, origin, is_transposed)] = static_cast<S>(m.held[k]);
 }
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+#pragma clang attribute push(__attribute__((no_sanitize("thread"), convergent)), apply_to = function)
 template <typename D, typename A, typename B, typename C>
 SIMT_COLLECTIVE void simdgroup_multiply_accumulate(
     simdgroup_matrix<D>& d, const simdgroup_matrix<A>& a, const simdgroup_matrix<B>& b,
@@ -364,6 +364,12 @@ template <typename D, typename A, typename B>
 SIMT_COLLECTIVE void simdgroup_multiply(simdgroup_matrix<D>& d, const simdgroup_matrix<A>& a,
                                         const simdgroup_matrix<B>& b) {
   simt::multiply(d, a, b, static_cast<simdgroup_matrix<D>*>(nullptr), SIMT_SITE);
+}
+template <typename T> SIMT_COLLECTIVE simdgroup_matrix<T> operator*(
+    const simdgroup_matrix<T>& a, const simdgroup_matrix<T>& b) {
+  simdgroup_matrix<T> product;
+  simt::multiply(product, a, b, static_cast<simdgroup_matrix<T>*>(nullptr), SIMT_SITE);
+  return product;
 }
 #pragma clang attribute pop
 
