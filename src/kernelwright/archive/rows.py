@@ -19,7 +19,7 @@ from kernelwright.core.trial import Outline, Trial
 _ERRORS = ("max_error", "reference_error", "allowed_error")
 _COST = ("build_s", "check_s", "time_s")
 _TIMING = ("strongest", "clock", "cache")
-_WINDOWS = ("calls", "latency_ns", "floor_ns", "is_queued", "spread")
+_WINDOWS = ("calls", "latency_ns", "floor_ns", "is_queued")
 _CANDIDATE = ("source", "dialect", "entry")
 
 

@@ -55,10 +55,6 @@ class Ratio:
             return Standing.SLOWER
         return Standing.UNDECIDED if self.high > LEAST_GAIN else Standing.NO_FASTER
 
-    def widened(self, spread: float) -> Ratio:
-        """The same with an interval that is wider by this share at both ends."""
-        return Ratio(self.median, self.low / (1 + spread), self.high * (1 + spread))
-
     def __str__(self) -> str:
         """'1.83 (1.80–1.86)'."""
         digits = 2 if self.median < 100 else 0
@@ -97,9 +93,6 @@ class Timing:
     """Calls were queued on a GPU before their inputs existed: times are the device's, without what
     starting kernels from Python costs. A candidate whose calls wait for the device pays for that
     all the same."""
-    spread: float = 0.0
-    """The share by which two processes of one module differ all the time: no number of rounds shows
-    that, and intervals are wider by it at both ends."""
 
     def median_ns(self, name: str) -> float:
         """The median time of one series in nanoseconds."""
@@ -108,8 +101,7 @@ class Timing:
     def speedup(self, baseline: str) -> Ratio:
         """Baseline over candidate: the median of the ratios of every round, with its interval."""
         pairs = zip(self.samples_ns[baseline], self.samples_ns[CANDIDATE], strict=True)
-        ratio = median_ratio([b / c for b, c in pairs if b is not None and c is not None])
-        return ratio.widened(self.spread)
+        return median_ratio([b / c for b, c in pairs if b is not None and c is not None])
 
     @cached_property
     def speedups(self) -> dict[str, Ratio]:

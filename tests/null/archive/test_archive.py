@@ -73,7 +73,6 @@ def test_any_verdict_comes_back_equal(archive, run, samples, errors, is_timed, w
         calls=dict.fromkeys(samples, seed % 256),
         latency_ns=dict.fromkeys(samples, (1, 2)),
         floor_ns=0.5,
-        spread=0.02,
         is_queued=is_timed,
     )
     found = verdict(

@@ -9,7 +9,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kernelwright.core.evaluation import CANDIDATE, Timing
@@ -164,7 +164,6 @@ class _Rounds:
         self._observer.warn(self._detector.warnings())
         self._observer.end()
         timing = self._series.timing(self._stopwatch.cache, self._stopwatch.floor_ns)
-        timing = replace(timing, spread=self._stopwatch.spread(self._contest.runners.values()))
         strongest = self._contest.strongest
         usual_ns = self._stopwatch.ranked_ns.get(strongest, math.inf)
         self._detector.require_rest(timing.median_ns(strongest), usual_ns)

@@ -41,9 +41,6 @@ RING_CACHES = 4
 """... or of a CPU's last-level caches: freed memory is taken up again from there."""
 MOST_EVENED = 4
 """Times as many calls as a module needs that its windows may have beside a faster one."""
-SPREAD = {"cpu": 0.02, "cuda": 0.0}
-"""As for ``Timing``, of calls in windows. On two busy cores 32 of 36 intervals of a module against
-itself held 1 without it, and 35 would have with it; on an H200 all of 32 did without."""
 MOST_SIZINGS, N_TRIED = 8, 3
 """The sizes of windows that are tried at most before one is chosen, and how often each."""
 N_CALIBRATION = 5
@@ -175,12 +172,6 @@ class Stopwatch:
         every call, and the least that it can tell."""
         window_ns, call_ns = self._empty_ns
         return call_ns + window_ns / n_calls
-
-    def spread(self, runners: Iterable[Runner]) -> float:
-        """As for ``Timing``: none where these modules have single calls, whose rounds differ more
-        than processes do."""
-        are_single = all(self.windows_of(runner).n_calls == 1 for runner in runners)
-        return 0.0 if are_single else SPREAD[self.backend.kind]
 
     def prioritise(self, runner: Runner) -> None:
         """Let a child run before other programs, if the judge itself can run before the child.
