@@ -67,6 +67,7 @@ class ModelNew(torch.nn.Module):
 @contextlib.contextmanager
 def running(source, fork_server):
     machine = Machine.of(Device.parse("cpu"), threads=1, fork_server=fork_server)
+    machine.backend.times_windows = True  # as on a GPU
     machine.factory.start()
     oracle = Oracle(Task("relu", "builtin", SMALL), "cpu", 5)
     inputs = TimedInputs(oracle, 1e9)
@@ -133,6 +134,15 @@ def test_modules_of_one_contest_have_windows_of_as_many_calls(fork_server):
             assert stopwatch.n_calls(other) == MOST_EVENED
 
 
+def test_calls_on_a_cpu_are_timed_one_by_one(fork_server):
+    with running(RIGHT, fork_server) as (stopwatch, runner, _):
+        stopwatch.backend.times_windows = Machine.of(
+            Device.parse("cpu"), threads=1
+        ).backend.times_windows
+        assert stopwatch.n_calls(runner) == 1
+        assert not stopwatch.windows_of(runner).are_open
+
+
 def test_a_window_tells_the_time_of_a_call_where_a_single_call_does_not(fork_server):
     with running(WAITS, fork_server) as (stopwatch, runner, _):
         stopwatch.prioritise(runner)
@@ -149,7 +159,9 @@ def test_a_window_tells_the_time_of_a_call_where_a_single_call_does_not(fork_ser
 @pytest.mark.usefixtures("few_settings")
 def test_results_that_come_back_or_are_put_off_within_a_window_are_refused(fork_server):
     task = Task("relu", "builtin", SMALL)
-    with Judge(task, settings=Settings(threads=1), fork_server=fork_server) as judge:
+    judge = Judge(task, settings=Settings(threads=1), fork_server=fork_server)
+    judge.machine.backend.times_windows = True  # as on a GPU
+    with judge:
         found = judge.evaluate(Candidate(IN_ONE_BUFFER, "torch"))
         off = judge.evaluate(Candidate(PUTS_OFF, "torch"))
         honest = judge.evaluate(Candidate(RIGHT, "torch"))

@@ -157,6 +157,8 @@ class Stopwatch:
     @functools.cached_property
     def most_calls(self) -> int:
         """The most calls in a window; 0 if calls of this task are timed one by one."""
+        if not self.backend.times_windows:
+            return 0
         if self.inputs is None or not self.inputs.may_share_windows:
             return 0
         form, cache_bytes = self.inputs.form, self.backend.last_level_cache_bytes()
@@ -285,9 +287,8 @@ class Stopwatch:
         """Give windows of these modules equally many calls, those that the fastest one needs; a
         slow one has MOST_EVENED times its own at most, and its own where a GPU's queue is full.
 
-        What a window costs besides its calls, a first call on cold caches above all, takes 0.1 to
-        0.4 ms on a CPU. Shared among 190 and among 256 calls of 17 µs it makes a module 1 to 3 %
-        faster than itself.
+        What a window costs besides its calls would else be shared unequally: among 190 and among
+        256 calls, for one and the same module.
 
         Raises:
             RunnerFailed: one of them cannot be measured; says which.
