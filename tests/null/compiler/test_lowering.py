@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from kernelwright.compiler.capture.capture import CannotCapture, capture
-from kernelwright.compiler.fuse import attention
 from kernelwright.compiler.fuse.assemble import assemble, assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
@@ -367,7 +366,7 @@ def test_shuffled_channels_are_written_once_for_a_convolution_in_groups():
     assert max(sizes) == 2 * 24 * 5 * 6
 
 
-def test_long_attention_is_an_own_step(monkeypatch):
+def test_long_attention_is_an_own_step():
     class Causal(nn.Module):
         def forward(self, q, k, v):
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -376,7 +375,7 @@ def test_long_attention_is_an_own_step(monkeypatch):
     captured = capture(Causal(), inputs)
     short = assemble_supported(captured, Fusion(), lambda step: True, products=True)
     assert not any(isinstance(step, Attention) for step in short.steps)
-    monkeypatch.setattr(attention, "WORTHWHILE", 1)
-    long = assemble_supported(captured, Fusion(), lambda step: True, products=True)
+    eager = Fusion(least_attention=1)
+    long = assemble_supported(captured, eager, lambda step: True, products=True)
     assert [type(step) for step in long.steps] == [Attention]
     torch.testing.assert_close(interpret(long, inputs, {}), Causal()(*inputs))

@@ -53,6 +53,9 @@ class Fusion:
     computed in two kernels, or again in each overlapping window."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
+    least_attention: int = 2**30
+    """Number of products of a query's element and a key's from which attention may be own code:
+    below, launching the library's kernel dominates its time."""
     totals: int = 0
     """Longest row, in values, beside which a kernel of rows adds up its columns, as the gradient of
     a norm's weight needs; 0 leaves columns to kernels of their own, which read the rows again."""

@@ -113,7 +113,7 @@ def run_step(step: Step, memory: Memory) -> None:
         case Attention():
             q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
             result = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=step.causal, scale=step.scale
+                q, k, v, is_causal=step.causal, scale=step.scale, enable_gqa=True
             )
             memory[step.result.name] = _laid_out(result, step.result)
 

@@ -105,6 +105,8 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     many_rows = 2 if device_kind == "cpu" else 128  # blocks that keep two cores or a GPU busy
     short_row = 0 if device_kind == "cpu" else SHORT_ROW
     full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
+    if device_kind == "metal":  # no time chooses: the more is own code, the better
+        full = replace(full, least_attention=0)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)

@@ -22,7 +22,7 @@ from kernelwright.compiler.codegen.cuda.body import (
     packs,
 )
 from kernelwright.compiler.codegen.cuda.ops import CUDA, Language, held
-from kernelwright.compiler.codegen.cuda.reserved import COMBINE, RESERVED
+from kernelwright.compiler.codegen.cuda.reserved import COMBINE, spelled
 from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
@@ -42,12 +42,12 @@ processor."""
 
 def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], language: Language = CUDA) -> Launched:
     """Emit ``kernel`` under ``knobs``: shape, threads, vector, rows, keep."""
-    writer = _Writer(kernel, knobs, language)
+    writer = _Writer(spelled(kernel, language.words), knobs, language)
     text = writer.text()
     written = {t.name for t in kernel.writes}
     tensors = [
-        f"aligned({t.name})" if t.name in writer.packed - written else t.name
-        for t in writer.tensors
+        f"aligned({t.name})" if own.name in writer.packed and t.name not in written else t.name
+        for t, own in zip(tensors_of(kernel), writer.tensors, strict=True)
     ]
     blocks, threads = writer.grid
     before = ""
@@ -82,7 +82,7 @@ class _Writer:
         self.dtypes = dtypes(kernel)
         self.index = language.types["int64" if needs_int64(kernel) else "int32"]
         self.lines = Lines(1)
-        names = Names([*RESERVED, *(t.name for t in self.tensors)])
+        names = Names([*language.words, *(t.name for t in self.tensors)])
         self.body = Body(self.lines, names, opposed_products(kernel.body), language=language)
         self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         along = kernel.outer if self.shape == "lanes" else kernel.inner

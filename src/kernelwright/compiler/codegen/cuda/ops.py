@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.groups import GROUP_REDUCE
 from kernelwright.compiler.codegen.cuda.recurrence_text import RECURRENCE
+from kernelwright.compiler.codegen.cuda.reserved import RESERVED
 from kernelwright.compiler.codegen.float8 import FLOAT8, narrowing, widening
 from kernelwright.compiler.codegen.gpu.axes import start_value
 from kernelwright.compiler.ir.ir import NARROW
@@ -241,6 +242,8 @@ class Language:
 
     types: Mapping[str, str] = TYPES
     """dtype → type."""
+    words: Sequence[str] = RESERVED
+    """Names that neither a tensor nor a value may have in a kernel."""
     wide_suffix = "ll"
     device = "#define DEVICE __device__ __forceinline__\n"
     pieces: Mapping[str, str] = _PIECES
@@ -300,6 +303,14 @@ class Language:
         if threads == 32:
             return "", f"warp_reduce({own}, {combine}())"
         return "", f"block_reduce<THREADS>({own}, {combine}())"
+
+    def widened(self, text: str) -> str:
+        """Return a number of a type in which nothing is computed as a float."""
+        return f"to_float({text})"
+
+    def put(self, place: str, text: str, dtype: str) -> str:
+        """Return the statement that rounds a float to such a type, ``dtype``, and keeps it."""
+        return f"put({place}, {text});"
 
     def literal(self, value: float | int | bool, dtype: str) -> str:
         """Return a number as a literal of ``dtype``."""
