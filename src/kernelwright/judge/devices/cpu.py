@@ -41,7 +41,7 @@ class CpuBackend:
     """True if the judge polls for a child's answer: cores are plenty where there is a GPU."""
     times_windows = False
     """True if many short calls are timed in one window. On a CPU too few intervals of a module
-    against itself held 1 where they were: processes differ by more than rounds of windows show."""
+    against itself held 1 where they were (ADR 019)."""
     compiles_elsewhere = False
     """True if compilers work on other processors than the timed ones."""
     most_judges: int | None = None
