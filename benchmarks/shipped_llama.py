@@ -56,7 +56,7 @@ def package_of(model: LlamaForCausalLM, tokens: int, folder: Path, **settings: A
 def served_by(package: Path, folder: Path, device: str) -> LlamaForCausalLM:
     """The saved model with the packaged norms."""
     load = LlamaForCausalLM.from_pretrained
-    model = load(folder, dtype=torch.bfloat16, device_map=device).eval()
+    model = load(folder, dtype=torch.bfloat16).to(device).eval()
     if device == "cuda":
         layers = {"RMSNorm": f"{package.resolve()}:{LAYER}"}
         model.set_use_kernels(True, KernelConfig(layers, use_local_kernel=True))
