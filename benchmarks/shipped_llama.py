@@ -4,7 +4,7 @@
         [--tokens 512] [--rounds 50]
 
 Searches a kernel for the model's own norm in bfloat16, exports it with ``to="hf"``, and loads the
-model again with ``use_kernels=True``. Prints a table in Markdown: the largest errors of the logits
+model again, with ``set_use_kernels``. Prints a table in Markdown: the largest errors of the logits
 against the same weights in float32, the regret of the chosen tokens, and the time of a forward,
 measured side by side. transformers takes local kernels on GPUs only; on a CPU ``kernelize`` gives
 the norms to the model. Needs the extra ``export`` and a version of transformers that takes it.
@@ -56,12 +56,11 @@ def package_of(model: LlamaForCausalLM, tokens: int, folder: Path, **settings: A
 def served_by(package: Path, folder: Path, device: str) -> LlamaForCausalLM:
     """The saved model with the packaged norms."""
     load = LlamaForCausalLM.from_pretrained
+    model = load(folder, dtype=torch.bfloat16).to(device).eval()
     if device == "cuda":
         layers = {"RMSNorm": f"{package.resolve()}:{LAYER}"}
-        config = KernelConfig(layers, use_local_kernel=True, inherit_mapping=False)
-        told = {"use_kernels": True, "kernel_config": config}
-        return load(folder, dtype=torch.bfloat16, device_map=device, **told).eval()
-    model = load(folder, dtype=torch.bfloat16).eval()
+        model.set_use_kernels(True, KernelConfig(layers, use_local_kernel=True))
+        return model
     repository = LocalLayerRepository(package.resolve(), layer_name=LAYER)
     with use_kernel_mapping({"RMSNorm": {device: {Mode.INFERENCE: repository}}}):
         return kernelize(model, mode=Mode.INFERENCE, device=device)

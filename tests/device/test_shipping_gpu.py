@@ -75,16 +75,11 @@ def test_transformers_serves_a_llama_with_a_local_package(tmp_path):
     hidden = torch.randn(2, 16, 64, dtype=torch.bfloat16)
     task = kw.load(plain.model.norm, inputs=[hidden])
     package, receipt = shipped(task, "triton", tmp_path / "norm", to="hf", name="norm")
-    config = transformers.KernelConfig(
-        {"RMSNorm": f"{package}:Norm"}, use_local_kernel=True, inherit_mapping=False
-    )
     served = transformers.LlamaForCausalLM.from_pretrained(
-        tmp_path / "llama",
-        dtype=torch.bfloat16,
-        device_map="cuda",
-        use_kernels=True,
-        kernel_config=config,
-    )
+        tmp_path / "llama", dtype=torch.bfloat16, device_map="cuda"
+    ).eval()
+    layers = {"RMSNorm": f"{package}:Norm"}
+    served.set_use_kernels(True, transformers.KernelConfig(layers, use_local_kernel=True))
     tokens = torch.randint(100, (2, 16), device="cuda")
     with torch.no_grad(), warnings.catch_warnings():
         warnings.filterwarnings("error", message="the kernels do not serve")
