@@ -36,6 +36,7 @@ from kernelwright.proposers.feed import Feed, require_an_answer
 from kernelwright.proposers.from_archive import CarriedProposer
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.usable import check_proposers
+from kernelwright.search.brief import brief_of
 from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     History,
@@ -94,7 +95,7 @@ def optimize(
     require_source(settings.out, task.name)
     device = resolve(Device.parse(settings.device))
     dialects = usable_dialects(settings.dialects, device)
-    check_proposers(_settings_brief(task, device, dialects, settings), settings.proposers)
+    check_proposers(brief_of(task, device, dialects, settings), settings.proposers)
     judge = Judge(task, device=device, settings=settings, fork_server=fork_server)
     with contextlib.ExitStack() as stack:
         archive = stack.enter_context(Archive(settings.archive))
@@ -187,8 +188,7 @@ class _Search:
         """Run rounds of brief, proposals and verdicts until budget or proposers are exhausted.
 
         The winners of other environments are judged first. In a round every proposer may use an
-        equal share of the remaining time, and its results are shown to the next one. The library's
-        compilers, which may have been waited for, do not count.
+        equal share of the remaining time, and its results are shown to the next one.
         """
         self.start_clock()
         self.answer_at_once()
@@ -392,7 +392,7 @@ class _Search:
         """Return the brief of a proposer that may work until the time ``until``."""
         tokens, usd = self.spent()
         history = list(self.history)
-        limits = _settings_brief(self.task, self.device, self.dialects, self.settings)
+        limits = brief_of(self.task, self.device, self.dialects, self.settings)
         left_tokens, left_usd = limits.budget_tokens, limits.budget_usd
         return replace(
             limits,
@@ -569,23 +569,6 @@ def found_on(judge: Judge) -> dict[str, Any]:
 def is_built_in_rules(name: str) -> bool:
     """Whether the proposer of this name is our own, and not a plugin's."""
     return type(plugins.find("kernelwright.proposers", name)) is RulesProposer
-
-
-def _settings_brief(
-    task: Task, device: Device, dialects: tuple[str, ...], settings: Settings
-) -> Brief:
-    """Return a brief with the models of the settings and what they may cost."""
-    return Brief(
-        task,
-        device,
-        dialects,
-        models=settings.models,
-        contexts=settings.contexts,
-        attached=settings.attached,
-        prices=settings.prices,
-        budget_tokens=settings.budget_tokens or None,
-        budget_usd=settings.budget_usd or None,
-    )
 
 
 def optimize_suite(
