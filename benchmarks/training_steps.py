@@ -373,6 +373,7 @@ class Ways:
     device: str
     budget_s: float
     n_first: int
+    n_rounds: int
     out: Path
 
     def search(self, name: str, module: nn.Module, inputs: list) -> tuple[nn.Module, dict]:
@@ -436,7 +437,7 @@ def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
     for name, run in runs.items():
         steps.renew()
         errors[name] = error_of(run(), exact)
-    for _ in range(N_ROUNDS[device.partition(":")[0]]):
+    for _ in range(ways.n_rounds or N_ROUNDS[device.partition(":")[0]]):
         for name in random.sample(list(runs), len(runs)):
             times[name].append(clock.time_s(steps, runs[name]))
             if device != "cpu":
@@ -487,6 +488,7 @@ def shown(row: dict[str, Any]) -> str:
 @click.option("--dtype", "dtypes", multiple=True, default=("float32", "bfloat16"))
 @click.option("--budget", "budget_s", default=90.0, help="Seconds of each search.")
 @click.option("--first", "n_first", default=0, help="Time so many candidates; do not search.")
+@click.option("--rounds", "n_rounds", default=0, help="Time so many steps of each.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("training-steps"))
 def main(
     device: str,
@@ -494,11 +496,12 @@ def main(
     dtypes: tuple[str, ...],
     budget_s: float,
     n_first: int,
+    n_rounds: int,
     out: Path,
 ) -> None:
     """Print a row for each operator and dtype, and keep them in OUT/rows.jsonl."""
     out.mkdir(parents=True, exist_ok=True)
-    ways = Ways(device, budget_s, n_first, out)
+    ways = Ways(device, budget_s, n_first, n_rounds, out)
     for operator in OPERATORS:
         if only and operator.name not in only:
             continue
@@ -509,7 +512,8 @@ def main(
             try:
                 row = measured(operator, getattr(torch, dtype), ways)
             except Exception as error:  # one operator must not end the table
-                click.echo(f"{operator.name:20} {dtype:8} {type(error).__name__}: {error}")
+                said = f"{type(error).__name__}: {error}"
+                click.echo(f"{operator.name:20} {dtype:8} {said[:200]}")
                 continue
             with (out / "rows.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")

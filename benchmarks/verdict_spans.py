@@ -78,7 +78,7 @@ PARTS: dict[str, tuple[type, str]] = {
     "kind found": (Pipeline, "_classify"),
     "tuner's program": (TunerProcess, "__enter__"),
     "tuner's worker": (TunerProcess, "start"),
-    "tuner builds ahead": (TunerProcess, "build_ahead"),
+    "tuner builds": (TunerProcess, "build"),
     "tuner loads or races": (TunerProcess, "ask"),
     "judge opens": (Judge, "__enter__"),
     "nothing to win?": (Judge, "nothing_to_win"),

@@ -1,8 +1,9 @@
 """Whole models with random weights, end to end: the library's forms beside the same with kernels.
 
-    python -m benchmarks.whole_models [NAME ...] [--budget 60] [--tiny] [--json FILE]
+    python -m benchmarks.whole_models [NAME ...] [--budget 120] [--tiny] [--json F] [--spans F]
 
-Each model is accelerated as ``kw.accelerate`` does, with the budget in seconds for its searches.
+Each model is accelerated as ``kw.accelerate`` does, with the budget in seconds for all of it. A run
+takes that, some 10 s to begin, and the rest of the search that is going on at the end.
 The table gives the median times of the whole model in the library's forms (``eager_graph`` is a
 CUDA graph of the eager model, ``compile_graph`` is torch.compile's mode reduce-overhead), of the
 fastest form with kernels, and the ratio of the fastest library form to that one with its interval,
@@ -10,7 +11,8 @@ from interleaved rounds. ``gate`` is the outputs' largest error against float64 
 largest number, with kernels and without. Where no kernel was kept there is no such form.
 
 On a GPU the models are of the sizes that people run, in bfloat16. ``--tiny`` makes them small and
-float32, for a CPU. Needs transformers, and diffusers for unet and dit.
+float32, for a CPU. ``--spans`` writes down what was being done when. Needs transformers, and
+diffusers for unet.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from torch import nn
 import kernelwright as kw
 from kernelwright.models import waterfall
 from kernelwright.models.accelerate import Accelerated, Step
+from kernelwright.search.result import Progress
 
 Made = tuple[nn.Module, Any]
 VOCABULARY = 32000
@@ -164,19 +167,56 @@ def unet(tiny: bool) -> Made:
     return model, {"sample": torch.randn((2, 3, 16, 16) if tiny else (8, 3, 64, 64)), "timestep": 9}
 
 
-def dit(tiny: bool) -> Made:
-    import diffusers
+class DiTBlock(nn.Module):
+    """A block of a diffusion transformer: attention and MLP, shifted, scaled and gated by what a
+    condition says (adaLN-Zero).
 
-    heads, layers, side = (4, 2, 16) if tiny else (16, 8, 32)
-    model = diffusers.DiTTransformer2DModel(
-        num_attention_heads=heads, attention_head_dim=72, num_layers=layers, sample_size=side
-    )
-    rows = 2 if tiny else 8
-    return model, {
-        "hidden_states": torch.randn(rows, 4, side, side),
-        "timestep": torch.arange(rows),
-        "class_labels": torch.arange(rows),
-    }
+    Source: Peebles and Xie 2023, Scalable diffusion models with transformers, ICCV.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.norm2 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+        self.modulation = nn.Linear(width, 6 * width)
+
+    def forward(self, x: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        rows, tokens, width = x.shape
+        parts = self.modulation(nn.functional.silu(condition)).unsqueeze(1).chunk(6, dim=-1)
+        shift1, scale1, gate1, shift2, scale2, gate2 = parts
+        q, k, v = (
+            self.qkv(self.norm1(x) * (1 + scale1) + shift1)
+            .view(rows, tokens, 3, self.heads, width // self.heads)
+            .permute(2, 0, 3, 1, 4)
+        )
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v)
+        x = x + gate1 * self.proj(mixed.transpose(1, 2).reshape(rows, tokens, width))
+        up = self.up(self.norm2(x) * (1 + scale2) + shift2)
+        return x + gate2 * self.down(nn.functional.gelu(up, approximate="tanh"))
+
+
+class DiT(nn.Module):
+    """Blocks of a diffusion transformer, from tokens of an image and a condition to tokens."""
+
+    def __init__(self, width: int, heads: int, layers: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(DiTBlock(width, heads) for _ in range(layers))
+
+    def forward(self, tokens: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            tokens = block(tokens, condition)
+        return tokens
+
+
+def dit(tiny: bool) -> Made:
+    width, heads, layers, rows, tokens = (64, 4, 2, 2, 16) if tiny else (1152, 16, 12, 8, 256)
+    inputs = [torch.randn(rows, tokens, width), torch.randn(rows, width)]
+    return DiT(width, heads, layers), inputs
 
 
 MODELS: dict[str, Callable[[bool], Made]] = {
@@ -221,11 +261,19 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
                 f"  {time.monotonic() - began:5.0f} s {what}: {step.outcome} {step.why}", flush=True
             )
 
+    doing = ""
+
+    def span(progress: Progress) -> None:
+        nonlocal doing
+        if options.spans and progress.doing != doing:
+            doing = progress.doing
+            with options.spans.open("a") as file:
+                print(f"{time.monotonic() - began:6.1f} s {progress.task}: {doing}", file=file)
+
     model, inputs = made(name, options.tiny, options.device)
+    given = {"budget_s": options.budget, "device": options.device}
     try:
-        found = kw.accelerate(
-            model, inputs, on_step=told, budget_s=options.budget, device=options.device
-        )
+        found = kw.accelerate(model, inputs, on_step=told, on_progress=span, **given)
     except Exception as error:  # the other models go on
         traceback.print_exc()
         return {"name": name, "error": f"{type(error).__name__}: {error}"[:200]}
@@ -261,10 +309,11 @@ def _row(name: str, found: Accelerated) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds of search a model")
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds a model")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--spans", type=Path)
     options = parser.parse_args()
     facts = [run(name, options) for name in options.names or MODELS]
     print("\nmodel | eager | eager_graph | compile | compile_graph | kernels | form | ratio | gate")

@@ -17,12 +17,14 @@ from tests.emitters import (
 from tests.nests import CASES, product
 from torch import nn
 
+import kernelwright as kw
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import load
+from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.proposer import OpenedTask, variants
 
 pytestmark = [
@@ -204,3 +206,26 @@ def test_wide_loads_take_tensors_that_are_not_aligned():
     text = source(program, emitter.emit(program, schedule, GPU))
     assert "aligned(x)" in text
     assert mismatch(build(text)(shifted), program, [x]) == ""
+
+
+class Shares(nn.Module):
+    """Rows, and sums over all of them: one kernel makes both."""
+
+    def forward(self, x):
+        shares = torch.softmax(x, -1)
+        return shares, (shares * x).sum(0)
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_totals_are_of_as_many_rows_as_there_are(dialect, tmp_path):
+    task = load(Shares(), inputs=[torch.randn(600, 96)])
+    brief = Brief(task, Device.parse("cuda"), (dialect,), threads=2, budget_s=20.0)
+    file = tmp_path / "kernels.py"
+    file.write_text(next(iter(RulesProposer().propose(brief))).candidate.source)
+    assert "_total_" in file.read_text()
+    built = kw.build(file, on_miss="raise")
+    with torch.no_grad():
+        for n_rows in (600, 37, 1, 5000):
+            x = torch.randn(n_rows, 96, device="cuda")
+            for seen, wanted in zip(built(x), Shares()(x), strict=True):
+                torch.testing.assert_close(seen, wanted, rtol=1e-4, atol=1e-4)

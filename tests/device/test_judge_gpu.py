@@ -12,14 +12,16 @@ import time
 
 import pytest
 import torch
+from tests.host.judge.one_child import program
 
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge import Judge
+from kernelwright.judge import Judge, SharedForkServerProcess
 from kernelwright.judge.sandbox import runner_factory
+from kernelwright.judge.sandbox.fork_server import ForkServer
 from kernelwright.judge.scheduling.device_lock import DeviceLock
 
 pytestmark = [
@@ -145,6 +147,22 @@ def somebody_measures(judge, every_s):
     finally:
         is_over.set()
         thread.join()
+
+
+def test_processes_that_a_shared_fork_server_forks_have_torchs_compilers():
+    """Torch 2.11 starts the driver when it imports them, after which no fork could use the GPU: for
+    days every process of a suite imported them anew."""
+    source = (
+        "import sys, torch\n"
+        "assert 'torch._inductor.compile_fx' in sys.modules\n"
+        "class ModelNew(torch.nn.Module): pass\n"
+    )
+    with SharedForkServerProcess() as shared:
+        server = ForkServer({}, threads=1, shared=shared)
+        child = server.fork()
+        assert "error" not in child.request("build", weights={}, program=program(source))
+        child.close()
+        server.close()
 
 
 def test_the_reference_itself_passes_and_is_timed(judge):

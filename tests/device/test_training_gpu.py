@@ -69,6 +69,10 @@ def rows(count=1, width=64):
     return [torch.randn(N_ROWS, width) for _ in range(count)]
 
 
+def scaled(self, x):
+    return torch.softmax(x, -1) * self.scale + self.shift
+
+
 MODULES = {
     "pointwise": (Own(lambda self, x, y: y + self.scale * F.gelu(x + self.shift)), rows(2)),
     "softmax": (nn.Softmax(-1), rows()),
@@ -84,6 +88,8 @@ MODULES = {
     "swiglu": (Own(lambda self, a, b: F.silu(a * self.scale) * b), rows(2)),
     "geglu": (Own(lambda self, a, b: F.gelu(a * self.scale) * b), rows(2)),
     "rope": (Own(rotated), rows()),
+    "scaled_softmax": (Own(scaled), rows()),
+    "wide_norm": (nn.LayerNorm(1000), rows(width=1000)),
     "product": (nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 128), nn.GELU()), rows()),
     "attention": (AttentionBlock(), [torch.randn(2, 128, 64)]),
 }  # fmt: skip
@@ -124,6 +130,28 @@ def test_the_kernels_backward_agrees_with_float64(tmp_path, name, dtype, dialect
     for one, other in zip(ours, theirs, strict=True):
         error = float((one.double() - other).abs().max() / other.abs().max().clamp_min(1e-3))
         assert error < BAND[dtype]
+
+
+@pytest.mark.parametrize("dialect", ["triton", "cuda"])
+def test_the_same_step_gives_the_same_gradients_bit_for_bit(tmp_path, dialect):
+    """Totals over rows are added up in one order; a second call also takes the quick launch."""
+    module, inputs = MODULES["wide_norm"]
+    step = training_step(kw.load(copy.deepcopy(module), inputs=inputs))
+    brief = Brief(step, Device.parse("cuda"), (dialect,), threads=4)
+    file = tmp_path / "kernels.py"
+    file.write_text(next(iter(RulesProposer().propose(brief))).candidate.source)
+    built = kw.build(file, state_dict=module.state_dict(), on_miss="raise").cuda()
+    given = [value.cuda() for value in inputs]
+    drawn = torch.randn(N_ROWS, 1000, device="cuda")
+    _, first = gradients(built, given, lambda _: drawn)
+    other = [torch.randn_like(value) for value in given]
+    gradients(built, other, lambda _: drawn)
+    unaligned = torch.empty(N_ROWS * 1000 + 1, device="cuda")[1:].view(N_ROWS, 1000)
+    _, again = gradients(built, given, lambda _: drawn)
+    assert all(map(torch.equal, first, again))
+    _, there = gradients(built, [unaligned.copy_(given[0])], lambda _: drawn)
+    for one, other in zip(first, there, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
 def test_cuda_kernels_run_in_a_thread_that_has_not_used_the_device(tmp_path):

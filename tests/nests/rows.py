@@ -330,6 +330,33 @@ def scan_reverse_reductions() -> Program:
     return program(Kernel("scan_reductions", outer, inner, tuple(body)), inputs=(x, n))
 
 
+def _decay(rows: str, columns: str, strides: dict[str, int]) -> Program:
+    """A sum that decays along the rows, and its square."""
+    outer, inner = axes(rows), axes(columns)
+    shape = tuple(axis.size for axis in (*outer, *inner))
+    x, kept = (contiguous(name, shape, "float32") for name in ("x", "kept"))
+    at = Affine.of(strides)
+    body = (
+        Load("x0", x, at),
+        Load("kept0", kept, at),
+        Compute("kept1", "sigmoid", ("kept0",), "float32"),
+        Scan("s", "decay", "x0", "float32", factor="kept1"),
+        Compute("y0", "mul", ("s", "s"), "float32"),
+        Store(replace(x, name="y"), at, "y0"),
+    )
+    return program(Kernel("scan_decay", outer, inner, body), inputs=(x, kept))
+
+
+@case
+def scan_decay() -> Program:
+    return _decay("i3", "j900", {"i": 900, "j": 1})
+
+
+@case
+def scan_decay_columns() -> Program:
+    return _decay("w40", "i130", {"i": 40, "w": 1})
+
+
 @case
 def scan_columns() -> Program:
     """A running product down the first dimension."""

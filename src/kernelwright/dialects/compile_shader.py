@@ -6,7 +6,10 @@ is an int64 and a float 4 bytes unless ``arg_casts`` says otherwise, no strides 
 that reads it. A kernel that reads or writes outside of its tensors, races, or reads lanes that
 are not there raises a RuntimeError.
 
-Not covered: lists of tensors, ``error_buf_idx``.
+An error that a kernel reports (``TORCH_REPORT_ERROR``) is raised at once, and on a Mac when the
+stream is synchronised.
+
+Not covered: lists of tensors.
 
 Source: torch 2.13, aten/src/ATen/native/mps/OperationUtils.mm, MetalShaderLibrary.h and
 torch/csrc/mps/Module.cpp.
@@ -35,6 +38,8 @@ EMULATED = "KERNELWRIGHT_EMULATES_METAL"
 """The environment variable of processes in which the stand-in takes torch's place."""
 DISPATCH = "metal::"
 """How the names begin under which dispatches appear in torch's profiler."""
+_FUNCTION_AT, _MESSAGE_AT, _ERRORS_BYTES = 4 + 128, 4 + 256, 4 + 30 * 512
+"""A count, and 30 messages: file, function, message, line. Source: c10/metal/error.h."""
 CASTS = {"int32": "i", "int16": "h", "int8": "b", "uint8": "B", "fp16": "e", "bf16": ""}
 """Names that ``arg_casts`` takes, with their format in ``struct``."""
 
@@ -63,13 +68,12 @@ class Kernel:
             TypeError: an argument that cannot be bound.
             RuntimeError: arguments do not fit the parameters, or the kernel does wrong.
         """
-        if error_buf_idx is not None:
-            raise RuntimeError("the emulation has no error_buf_idx")
         total = _extents(_default_threads(args) if threads is None else threads, "threads")
         group = _group(total, group_size)
         if not all(total):
             return
         bound = _Bound(args, arg_casts)
+        errors = None if error_buf_idx is None else bound.with_errors(error_buf_idx)
         with record_function(DISPATCH + self._name):
             try:
                 self._program.dispatch(
@@ -81,6 +85,9 @@ class Kernel:
                 )
             except (metal.Refused, metal.Fault) as error:
                 raise RuntimeError(str(error)) from None
+        if errors is not None and (n_errors := int.from_bytes(errors[:4], "little")):
+            function, said = (_text(errors, at) for at in (_FUNCTION_AT, _MESSAGE_AT))
+            raise RuntimeError(f"{function} reports {n_errors} errors, the first: {said}")
 
 
 class Library:
@@ -187,11 +194,25 @@ class _Bound:
             else:
                 self._put(_bytes(value, cast))
 
-    def _put(self, data: bytes) -> None:
+    def with_errors(self, index: int) -> Any:
+        """Bind memory for the errors that a kernel reports, after all others; return it."""
+        if index != len(self.arguments):
+            raise ValueError(
+                f"error_buf_idx is {index}, and the arguments are {len(self.arguments)}"
+            )
+        return self._put(bytes(_ERRORS_BYTES), is_number=False)
+
+    def _put(self, data: bytes, *, is_number: bool = True) -> Any:
         held = ctypes.create_string_buffer(data, len(data))
         self._kept.append(held)
-        self.arguments.append(metal.Argument(len(self.memory), 0, len(data), is_number=True))
+        self.arguments.append(metal.Argument(len(self.memory), 0, len(data), is_number))
         self.memory.append(metal.Memory(ctypes.addressof(held), len(data)))
+        return held
+
+
+def _text(errors: Any, at: int) -> str:
+    """Return the text at a place of the memory of errors."""
+    return bytes(errors)[at:].partition(b"\0")[0].decode(errors="replace")
 
 
 def _bytes(value: Any, cast: str | None) -> bytes:

@@ -7,13 +7,13 @@ outputs are still right and the whole model is faster with it than without, by a
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from kernelwright import api
@@ -24,15 +24,16 @@ from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.models import forms
-from kernelwright.models.clock import interleaved_ns, speedup
+from kernelwright.models.clock import speedup
 from kernelwright.models.gate import Deviation, Gate
 from kernelwright.models.given import Given
 from kernelwright.models.profile import Group, example_of, profile
-from kernelwright.models.swap import Swapped, missing, noted_misses, put_in, take_out, twin_of
+from kernelwright.models.swap import Swapped, missing, put_in, take_out
+from kernelwright.models.whole import WholeModel
 from kernelwright.runtime.build import build
 from kernelwright.runtime.calls import ByPosition
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
-from kernelwright.search.result import OnProgress, Result, write_source
+from kernelwright.search.result import OnProgress, Progress, Result, write_source
 
 LEAST_WORTH = 0.02
 """Groups where the best possible kernel would save a smaller share of the model's time are left
@@ -42,6 +43,9 @@ LEAST_ALONE = 0.8
 tried in the model."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
+BESIDE_S = 15.0
+"""Seconds that a search takes besides its budget: to open the judge, to compile the library's
+settings, for the last verdicts, and to weigh the kernel in the model. Measured on an H200."""
 MOST_SHARE = 0.4
 """The largest part of what is left of the budget that one search takes."""
 CLOCK_SHARE, MIN_CLOCK_S = 0.03, 3.0
@@ -79,7 +83,7 @@ class Accelerated:
     times_ns: dict[str, list[int]] = field(default_factory=dict)
     """The whole model's times in rounds, by the names in ``forms``."""
     failed_forms: dict[str, str] = field(default_factory=dict)
-    """Forms that could not be made of this model, and the reasons."""
+    """Forms that could not be made of this model within the budget, and the reasons."""
     deviation: Deviation | None = None
     interrupted: bool = False
 
@@ -137,9 +141,11 @@ def accelerate(
     """Make a model faster by kernels for its modules, without gradients, for inputs like these.
 
     ``inputs`` are the arguments of one forward: a tensor, a list, or a dict by keyword;
-    ``settings`` are those of ``optimize``, and ``budget_s`` is for all searches together. The model
-    is changed in place; where nothing pays it is left as it was. Ctrl-C keeps what was found, and
-    the same call resumes from the archive.
+    ``settings`` are those of ``optimize``. ``budget_s`` is for all of it: the library's forms are
+    compiled and timed first, then modules are searched, and time is kept for the last comparison.
+    It is exceeded by what had begun, such as one search's last verdicts. The model is changed in
+    place; where nothing pays it is left as it was. Ctrl-C keeps what was found, and the same call
+    resumes from the archive.
 
     Raises:
         TaskError: it is no module, it does not run, its inputs are elsewhere, its weights are no
@@ -147,12 +153,19 @@ def accelerate(
     """
     given = Given(model, inputs)
     resolved = load_settings(Path.cwd(), **({"device": given.device.type} | settings))
-    given.require_usable()
+
+    n_threads = torch.get_num_threads()
 
     def search(task: Task, settings: Settings) -> Result:
-        return api.optimize(task, on_progress=on_progress, **asdict(settings))
+        try:
+            return api.optimize(task, on_progress=on_progress, **asdict(settings))
+        finally:  # with another number torch would compile the whole model's forms again
+            torch.set_num_threads(n_threads)
 
-    return Acceleration(given, resolved, search, on_step, on_miss).run()
+    run = Acceleration(given, resolved, search, on_step, on_miss)
+    run.on_progress = on_progress
+    given.require_usable()
+    return run.run()
 
 
 class Acceleration:
@@ -171,8 +184,14 @@ class Acceleration:
         self.found = Accelerated(given.model)
         self.put_in: set[str] = set()
         """Paths of the modules that have kernels now."""
-        self.deadline = time.monotonic() + settings.budget_s
-        self.clock_s = max(MIN_CLOCK_S, CLOCK_SHARE * settings.budget_s)
+        self.on_progress: OnProgress = lambda progress: None
+        self.whole = WholeModel(
+            given,
+            budget_s=settings.budget_s,
+            clock_s=max(MIN_CLOCK_S, CLOCK_SHARE * settings.budget_s),
+            tell=self.tell,
+        )
+        self.found.failed_forms = self.whole.failed
 
     def run(self) -> Accelerated:
         """Try the groups one after the other, and measure what came of it.
@@ -187,8 +206,11 @@ class Acceleration:
 
     def searched(self) -> Accelerated:
         """The same; an exception leaves kernels in the model."""
+        self.tell("computing the exact outputs")
         self.gate = Gate(self.given)
+        self.tell("profiling")
         waiting = profile(self.given)
+        self.whole.make_library()
         while waiting:
             group = waiting.pop(0)
             step = self.tried(group, waiting)
@@ -204,13 +226,13 @@ class Acceleration:
 
     def tried(self, group: Group, waiting: Sequence[Group]) -> Step:
         """Search a kernel for a group, and keep it if it pays in the model."""
-        left_s = self.deadline - time.monotonic()
+        left_s = self.whole.left_s - self.whole.rest_s
         why = group.why_not or self.why_skipped(group, left_s)
         if why:
             return Step(group, "skipped", why)
         others = sum(other.worth for other in waiting if not group.holds(other))
         share = group.worth / (group.worth + others)
-        budget_s = max(MIN_SEARCH_S, left_s * min(share, MOST_SHARE))
+        budget_s = max(MIN_SEARCH_S, (left_s - BESIDE_S) * min(share, MOST_SHARE))
         path = group.paths[0]
         example = example_of(self.given, path)
         try:
@@ -218,7 +240,8 @@ class Acceleration:
             target = module if group.call.is_plain else ByPosition(module, group.call)
             name = f"{group.kind}-{path.replace('.', '-')}"
             task = load(target, inputs=example, name=name)
-            result = self.search(task, replace(self.settings, budget_s=budget_s))
+            in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False)
+            result = self.search(task, in_turn)
         except KernelwrightError as error:
             return Step(group, "failed", f"{error.what}: {error.seen}"[:300])
         found = self.most_promising(result)
@@ -292,32 +315,15 @@ class Acceleration:
         return Step(group, "dropped", why, result, brought, deviation)
 
     def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
-        """How many times as fast the model is with these kernels as without, in CUDA graphs if
-        there can be any: without them a GPU waits for the calls, whatever the kernels take."""
-        without = twin_of(self.given.model)
-        take_out(without, kernels)
-        for form in (forms.GRAPH, forms.EAGER):
-            if form in forms.usable(self.given):
-                pair = {forms.KERNELS: self.given.model, form: without}
-                with_and_without = self.forms_of(form, pair)
-                if len(with_and_without) == 2:
-                    break
-        samples = self.timed(with_and_without, self.clock_s)
-        return speedup(samples, forms.KERNELS, form)
+        """How many times as fast the whole model is with these kernels as without."""
+        return self.whole.brought(kernels)
 
     def measure(self) -> None:
         """Time the model with kernels beside all forms of the library; undo it where these win."""
-        model = self.given.model
-        plain = twin_of(model)
-        take_out(plain, self.found.kernels)
-        made: dict[str, forms.Form] = {}
-        for form in forms.usable(self.given):
-            made |= self.forms_of(form, {form: plain})
-            made |= self.with_kernels(form)
-        self.found.times_ns = self.timed(made, 2 * self.clock_s)
+        self.found.times_ns = self.whole.time_all(self.found.kernels)
         ratio = self.found.speedup
         if self.found.kernels and (ratio is None or not ratio.is_win):
-            take_out(model, self.found.kernels)
+            take_out(self.given.model, self.found.kernels)
             self.put_in.clear()
             self.found.kernels.clear()
             self.found.steps = [
@@ -327,40 +333,17 @@ class Acceleration:
                 for step in self.found.steps
             ]
 
-    def with_kernels(self, form: str) -> dict[str, forms.Form]:
-        """The model with kernels in one of the library's forms, by its name; nothing where no
-        kernel serves there, as where torch.compile gives a layer other inputs."""
-        paths, name = self.found.kernels, forms.WITH_KERNELS[form]
-        if not paths:
-            return {}
-        with noted_misses(self.given.model, paths) as reasons:
-            made = self.forms_of(form, {name: self.given.model})
-        if made and len(reasons) >= len(paths):
-            self.found.failed_forms[name] = f"no kernel serves there: {reasons[0]}"
-            return {}
-        return made
-
-    def timed(self, made: Mapping[str, forms.Form], limit_s: float) -> dict[str, list[int]]:
-        return interleaved_ns(
-            {name: partial(self.given.call, form) for name, form in made.items()},
-            device=self.given.device,
-            limit_s=limit_s,
-            prepare=self.given.restore,
-        )
-
-    def forms_of(self, form: str, models: Mapping[str, nn.Module]) -> dict[str, forms.Form]:
-        """Models in one of the library's forms, by name; without those that cannot be made."""
-        found: dict[str, forms.Form] = {}
-        for name, model in models.items():
-            try:
-                found[name] = forms.made(form, self.given.with_model(model))
-            except Exception as error:  # the library's compiler may raise anything for a model
-                said = " ".join(f"{type(error).__name__}: {error}".split())
-                self.found.failed_forms[name] = said[:200]
-        return found
+    def tell(self, doing: str) -> None:
+        name = type(self.given.model).__name__
+        self.on_progress(Progress(name, doing, None, 0, self.whole.left_s))
 
 
 def _why_no_win(result: Result) -> str:
     if result.reasons:
         return "; ".join(result.reasons)
-    return result.conclusion.sentence(result.strongest)
+    said = result.conclusion.sentence(result.strongest)
+    right = [found.speedup for _, found in ranking.ranked(result.evaluated) if found.speedup]
+    if right:
+        return f"{said}: the best right kernel is {right[0]} times as fast"
+    statuses = Counter(found.status.value for _, found in result.evaluated if not found.passed)
+    return f"{said}; {', '.join(f'{n} {status}' for status, n in statuses.items())}".rstrip("; ")

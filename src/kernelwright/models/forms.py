@@ -16,7 +16,8 @@ from torch.utils import _pytree as pytree
 from kernelwright.models.given import Given
 
 EAGER, GRAPH, COMPILE, COMPILE_GRAPH = "eager", "eager_graph", "compile", "compile_graph"
-LIBRARY = (EAGER, GRAPH, COMPILE, COMPILE_GRAPH)
+LIBRARY = (EAGER, GRAPH, COMPILE_GRAPH, COMPILE)
+COMPILED = (COMPILE_GRAPH, COMPILE)
 KERNELS = "kernels"
 WITH_KERNELS = {
     EAGER: KERNELS,

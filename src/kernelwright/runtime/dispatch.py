@@ -93,10 +93,11 @@ class ByShape:
         if isinstance(kernel, str):
             missed(self.module, kernel)
             return self.own(*inputs, **named)
-        gives = any(kernel is one for one in self.trained.values())
-        # All others refuse to guess that nothing here wants gradients.
-        with torch.set_grad_enabled(gives and torch.is_grad_enabled()):
+        if any(kernel is one for one in self.trained.values()):
             result = kernel(*given)
+        else:  # it refuses to guess that nothing here wants gradients
+            with torch.no_grad():
+                result = kernel(*given)
         if cache is None:
             return result
         result, (keys, values) = result
@@ -149,9 +150,7 @@ class ByShape:
             return "the sizes of an input are symbols"
         forms = self._without_defaults(forms_of(inputs))
         tables = [self.trained] if wants_gradient else [self.kernels, self.trained]
-        keys = [(device, forms, modes) for modes in ((), modes_of(self.module))]
-        exact = (table[key] for table in tables for key in keys if key in table)
-        kernel = next(exact, None)
+        kernel = self._exact(device, forms, tables)
         if kernel is None and not wants_gradient:
             kernel = self._general(device, forms, inputs)
         if kernel is None:
@@ -159,6 +158,20 @@ class ByShape:
         if not hasattr(kernel, "why_not") and not _is_plain(tensors):
             return "the call is traced, or its inputs are no plain tensors"
         return self._why_changed() or self._following(kernel)
+
+    def _exact(
+        self, device: str, forms: tuple[Form, ...], tables: Sequence[Mapping[Key, nn.Module]]
+    ) -> nn.Module | None:
+        """A kernel that was judged on such inputs: for all modes, else for the module's present
+        one, which takes a walk through its parts."""
+        modes: tuple[bool, ...] | None = None
+        for table in tables:
+            if (device, forms, ()) in table:
+                return table[device, forms, ()]
+            modes = modes_of(self.module) if table and modes is None else modes
+            if modes is not None and (device, forms, modes) in table:
+                return table[device, forms, modes]
+        return None
 
     def _why_changed(self) -> str:
         """Describe the change of the module since this forward was made; empty without one."""

@@ -1,4 +1,4 @@
-"""Whole suites of tasks: the built-in one, those of others, and any folder of files."""
+"""Whole suites of tasks: the built-in ones, those of others, and any folder of files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from kernelwright.core.task import Task
 from kernelwright.loaders.kernelbench import read_task
 from kernelwright.suites import atrex, definitions
 
-BUILTIN = Path(__file__).with_name("builtin")
+BUILTIN, MODELS = "builtin", "models"
+OWN = (BUILTIN, MODELS)
+"""Suites that come with the package, each in the folder of its name."""
 PATHS = {
     "kernelbench": "KernelBench checkout",
     "folder": "folder of tasks",
@@ -23,7 +25,7 @@ PATHS = {
     definitions.SOL: "folder of SOL-ExecBench problems",
 }
 """The kind of folder that ``path`` must be, by the name of the suite."""
-SUITES = ("builtin", *PATHS)
+SUITES = (*OWN, *PATHS)
 LEVELS = (1, 2, 3)
 """KernelBench's levels by default; the fourth has models whose weights are downloaded."""
 SIZES = ("small", "cpu", "gpu")
@@ -39,8 +41,9 @@ class SuiteEntry:
     """A task and its place in a suite. The task's text has been read but not run."""
 
     level: str
-    """Its group within the suite: KernelBench's level, '1' to '4'; the operator or definition whose
-    shape it is, in Atrex-Bench, FlashInfer-Bench and SOL-ExecBench; else the suite's own name."""
+    """Its group within the suite: KernelBench's level, '1' to '4'; the operator's family in the
+    suite of models; the operator or definition whose shape it is, in Atrex-Bench, FlashInfer-Bench
+    and SOL-ExecBench; else the suite's own name."""
     problem: int
     name: str
     task: Task
@@ -56,13 +59,13 @@ def suite_entries(
     every: int = 1,
 ) -> list[SuiteEntry]:
     """Return the tasks of one of ``SUITES``: all, or only these levels or problems, or every
-    ``every``-th. A problem is given by its number, its name, or the operator that it is a shape of.
+    ``every``-th. A problem is given by its number, its name, or the group that it belongs to.
 
     Raises:
         UsageError: options that do not fit the suite, or a problem that it does not have.
         TaskError: ``path`` does not hold such a suite.
     """
-    if suite != "builtin" and path is None:
+    if suite not in OWN and path is None:
         raise UsageError(f"which {PATHS[suite]}?", do="add --path DIR", seen="no --path")
     if suite != "kernelbench" and levels:
         raise UsageError(
@@ -70,10 +73,10 @@ def suite_entries(
             seen=f"levels {', '.join(map(str, levels))} of {suite}",
             do="leave the levels out",
         )
-    if suite == "builtin" and path:
+    if suite in OWN and path:
         raise UsageError("the built-in tasks have no path", seen=str(path), do="leave the path out")
     if path is None:
-        entries = builtin_suite(device)
+        entries = builtin_suite(device, suite=suite)
     elif suite == "folder":
         entries = folder_suite(path)
     elif suite == "kernelbench":
@@ -96,8 +99,10 @@ def _words(entry: SuiteEntry) -> set[str]:
     return words if entry.level.isdigit() else words | {entry.level}
 
 
-def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> list[SuiteEntry]:
-    """Return the built-in tasks, in alphabetical order.
+def builtin_suite(
+    device: str | Device = "cpu", *, size: str | None = None, suite: str = BUILTIN
+) -> list[SuiteEntry]:
+    """Return the tasks of a suite that comes with the package, in alphabetical order.
 
     ``size`` is one of ``SIZES``; by default it is the one meant for ``device``. 'small' is for
     checking correctness: every kernel on it takes less time than its launch.
@@ -110,15 +115,17 @@ def builtin_suite(device: str | Device = "cpu", *, size: str | None = None) -> l
         size = "cpu" if kind == "cpu" else "gpu"
     if size not in SIZES:
         raise UsageError(f'no size "{size}"', seen=size, do=nearest(size, SIZES))
-    folders = sorted(path.parent for path in BUILTIN.glob("*/task.py"))
-    return [
-        SuiteEntry("builtin", number, folder.name, _builtin_task(folder, size))
-        for number, folder in enumerate(folders, start=1)
-    ]
+    root = Path(__file__).with_name(suite)
+    entries = []
+    for number, file in enumerate(sorted(root.glob("*/*.py")), start=1):
+        family = file.parent.name
+        level, name = (family, f"{family}_{file.stem}") if suite == MODELS else (suite, family)
+        entries.append(SuiteEntry(level, number, name, _own_task(file, name, size)))
+    return entries
 
 
-def _builtin_task(folder: Path, size: str) -> Task:
-    task = read_task(folder / "task.py", name=folder.name)
+def _own_task(file: Path, name: str, size: str) -> Task:
+    task = read_task(file, name=name)
     source = task.source.replace(SIZE_LINE, SIZE_LINE.replace("cpu", size), 1)
     return dataclasses.replace(task, origin="builtin", source=source, import_roots=())
 

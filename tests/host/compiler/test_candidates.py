@@ -125,6 +125,11 @@ def proposals(task: Task, *dialects: str, exemplars: tuple[Exemplar, ...] = ()) 
     return list(RulesProposer().propose(brief))
 
 
+def first_proposal(task: Task) -> Proposal | None:
+    brief = Brief(task, Device.parse("cpu"), ("cpp",), (), threads=1)
+    return next(iter(RulesProposer().propose(brief)), None)
+
+
 def built(task: Task, proposal: Proposal) -> tuple[nn.Module, nn.Module]:
     """(the candidate with the reference's state, the reference)."""
     reference = open_reference(task)

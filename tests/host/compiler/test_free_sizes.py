@@ -93,6 +93,27 @@ def test_other_sizes_are_served_rightly_or_missed(seed: int, family: str) -> Non
                     torch.testing.assert_close(seen, right, rtol=tolerance, atol=tolerance)
 
 
+class Shares(nn.Module):
+    """Rows, and sums over all of them: one kernel makes both."""
+
+    def forward(self, x):
+        shares = torch.softmax(x, -1)
+        return shares, (shares * x).sum(0)
+
+
+@torch.no_grad()
+def test_sums_over_rows_are_of_as_many_rows_as_there_are() -> None:
+    task = kw.load(Shares(), inputs=[torch.randn(60, 96)])
+    best = proposals(task)[0]
+    assert "_sums[" in best.candidate.source
+    fast, module = built(task, best)
+    for n_rows in (60, 7, 1, 500):
+        x = torch.randn(n_rows, 96)
+        assert fast.why_not(x) == ""
+        for seen, wanted in zip(fast(x), module(x), strict=True):
+            torch.testing.assert_close(seen, wanted, rtol=1e-4, atol=1e-5)
+
+
 @torch.no_grad()
 def test_batch_and_tokens_are_free_and_the_file_says_so() -> None:
     fast, module, head = first(task_of())

@@ -35,7 +35,9 @@ def test_the_first_schedule_computes_what_the_program_means(name):
     assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
 
 
-@pytest.mark.parametrize("name", ["layer_norm", "reductions_long", "softmax_columns"])
+@pytest.mark.parametrize(
+    "name", ["layer_norm", "reductions_long", "softmax_columns", "totals_packed", "totals_long"]
+)
 def test_every_refinement_computes_it_too(name):
     program = CASES[name]()
     inputs = example_inputs(program)

@@ -47,10 +47,10 @@ from kernelwright.proposers.rules.proposer import OpenedTask, variants
 EMITTER = TritonEmitter()
 COMPILED = (
     "unary_smooth", "unary_float64", "reductions_short", "softmax_columns", "layer_norm",
-    "scan_max", "pool_argmax", "product_odd", "product_bfloat16", "convolution",
-    "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
+    "scan_max", "scan_decay_columns", "pool_argmax", "product_odd", "product_bfloat16",
+    "convolution", "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
     "convolution_side_by_side",
-    "attention_causal",
+    "attention_causal", "totals_packed", "totals_long",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (

@@ -46,11 +46,11 @@ def failed(monkeypatch, why):
     """Have compile fail the first time; the settings that did."""
     start, failed = SettingStarter._start_one, []
 
-    def start_at_second(self, setting):
+    def start_at_second(self, setting, *beside):
         if setting.name == "compile" and not failed:
             failed.append(setting)
             raise why
-        return start(self, setting)
+        return start(self, setting, *beside)
 
     monkeypatch.setattr(SettingStarter, "_start_one", start_at_second)
     return failed
@@ -78,16 +78,17 @@ def test_memory_that_a_candidate_lacked_too_costs_no_verdict(failed, monkeypatch
     monkeypatch.setattr(Judge, "_judge", lacks_memory_at_first)
     with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as judge:
         found = judge.evaluate(CANDIDATE)
-    assert found.status is Status.PASSED and "compile" in found.timing.samples_ns
+    assert found.status is Status.PASSED, found.why
+    assert "compile" in found.timing.samples_ns
 
 
 def test_one_that_never_finds_memory_is_done_without(monkeypatch, fork_server):
     start = SettingStarter._start_one
 
-    def fail(self, setting):
+    def fail(self, setting, *beside):
         if setting.name == "compile":
             raise Refused(ReasonCode.RAISED, LACKED)
-        return start(self, setting)
+        return start(self, setting, *beside)
 
     monkeypatch.setattr(SettingStarter, "_start_one", fail)
     with Judge(TASK, settings=Settings(threads=1), fork_server=fork_server) as judge:

@@ -118,3 +118,16 @@ def test_nothing_is_dispatched_for_no_threads(library: Library) -> None:
 def test_errors_of_compilation_are_syntax_errors(text: str, message: str) -> None:
     with pytest.raises(SyntaxError, match=re.escape(message)):
         compile_shader(text)
+
+
+def test_errors_that_a_kernel_reports_are_raised() -> None:
+    library = compile_shader(
+        "#include <c10/metal/error.h>\n"
+        "kernel void check(device const int* x, device c10::metal::ErrorMessages* errors,\n"
+        "                  uint i [[thread_position_in_grid]]) {\n"
+        '  if (x[i] > 2) TORCH_REPORT_ERROR(errors, "index ", x[i], " is too large");\n'
+        "}\n"
+    )
+    library.check(torch.tensor([0, 2], dtype=torch.int32), error_buf_idx=1)
+    with pytest.raises(RuntimeError, match="check reports 1 errors, the first: index 7 is too"):
+        library.check(torch.tensor([0, 7], dtype=torch.int32), error_buf_idx=1)

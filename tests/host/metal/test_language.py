@@ -71,6 +71,44 @@ def test_what_apples_compiler_refuses_is_a_syntax_error(body: str) -> None:
         value(body)
 
 
+def test_a_reduction_after_a_branch_takes_all_threads() -> None:
+    # What follows a branch must not be compiled twice, once for the threads that took it.
+    library = compile_shader(
+        "#include <c10/metal/reduction_utils.h>\n"
+        "kernel void f(device float* y, uint i [[thread_position_in_grid]]) {\n"
+        "  threadgroup float a[32]; threadgroup float b[32];\n"
+        "  auto first = c10::metal::threadgroup_sum(a, 1.0f, i, 128);\n"
+        "  if (i == 0) y[0] = first;\n"
+        "  auto second = c10::metal::threadgroup_sum(b, 2.0f, i, 128);\n"
+        "  if (i == 0) y[1] = second;\n"
+        "}\n"
+    )
+    y = torch.zeros(2)
+    library.f(y, threads=128, group_size=128)
+    assert y.tolist() == [128, 256]
+
+
+def test_functions_that_differ_in_address_spaces_alone_are_one() -> None:
+    before = (
+        "float at(device const float* p) { return p[0]; }\n"
+        "float at(thread const float* p) { return p[0]; }\n"
+        "struct Pair {\n  float a, b;\n"
+        "  float sum() const device { return a + b; }\n"
+        "  float sum() const thread { return a + b; }\n};\n"
+    )
+    assert value("Pair p = {1, 2}; float q[1] = {4}; y[0] = p.sum() + at(q);", before=before) == [7]
+
+
+def test_bfloat_is_rounded_and_cast_like_other_types() -> None:
+    body = "bfloat b = bfloat(float(i) + 257.0f); y[0] = b; y[1] = float(static_cast<half>(b));"
+    assert value(body, n=2) == [256, 256]
+
+
+def test_a_program_may_define_functions_of_bfloat() -> None:
+    before = "namespace metal { bfloat abs(bfloat x) { return bfloat(7.0f); } }\n"
+    assert value("y[0] = float(metal::abs(bfloat(-1.0f)));", before=before) == [7]
+
+
 def test_templates_are_instantiated_under_their_host_names() -> None:
     library = compile_shader(
         HEAD + "template <typename T, int N>\n"

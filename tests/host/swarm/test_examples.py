@@ -6,6 +6,8 @@ from kernelwright.core.candidate import Brief, Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
+from kernelwright.dialects.devices import resolve
+from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.judge import Judge
 from kernelwright.proposers.swarm import prompt
 from kernelwright.proposers.swarm.answer import read
@@ -31,6 +33,16 @@ def test_the_judge_passes_the_example(dialect, fork_server):
     with Judge(task, fork_server=fork_server) as judge:
         verdict = judge.evaluate(candidate, timed=False)
     assert verdict.status is Status.PASSED, verdict.why
+
+
+def test_the_judge_passes_the_metal_example(fork_server):
+    if missing := msl_missing():
+        pytest.skip(missing)
+    task, candidate = example("metal")
+    with Judge(task, device=resolve(Device.parse("metal")), fork_server=fork_server) as judge:
+        verdict = judge.evaluate(candidate)
+    assert verdict.status is Status.PASSED, verdict.why
+    assert verdict.kinds == ("kernel",)
 
 
 def test_the_cuda_example_is_in_cuda():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from kernelwright.compiler.capture.capture import CannotCapture, capture
-from kernelwright.compiler.fuse import attention
 from kernelwright.compiler.fuse.assemble import assemble, assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
@@ -319,6 +318,25 @@ def test_attention_over_wide_heads_is_own_products():
     )
 
 
+def test_attention_of_one_query_reads_shared_keys_and_masks_where_they_are():
+    class Attention(nn.Module):
+        def forward(self, q, k, v, mask=None, scale=None):
+            k, v = (t if scale is None else t.float() * scale for t in (k, v))
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+
+    q, k, v = R(2, 4, 1, 8), R(2, 2, 12, 8), R(2, 2, 12, 8)
+    mask = torch.rand(2, 1, 1, 12) > 0.5
+    mask[0] = False  # no key at all
+    k8, v8 = (torch.randint(-9, 9, (2, 2, 12, 8), dtype=torch.int8) for _ in "kv")
+    for inputs in ([q, k, v], [q, k, v, mask], [q, k, v, R(1, 4, 1, 12)], [q, k8, v8, mask, R(1)]):
+        program = assemble_supported(
+            capture(Attention(), inputs), Fusion(), lambda step: True, products=True
+        )
+        assert len(program.steps) == 3 and not any(isinstance(s, Call) for s in program.steps)
+        found = interpret(program, inputs, {})
+        torch.testing.assert_close(found, Attention()(*inputs), rtol=1e-4, atol=1e-4)
+
+
 def test_operators_without_a_loop_nest_become_calls():
     class Patches(nn.Module):
         def forward(self, x):
@@ -348,7 +366,7 @@ def test_shuffled_channels_are_written_once_for_a_convolution_in_groups():
     assert max(sizes) == 2 * 24 * 5 * 6
 
 
-def test_long_attention_is_an_own_step(monkeypatch):
+def test_long_attention_is_an_own_step():
     class Causal(nn.Module):
         def forward(self, q, k, v):
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -357,7 +375,7 @@ def test_long_attention_is_an_own_step(monkeypatch):
     captured = capture(Causal(), inputs)
     short = assemble_supported(captured, Fusion(), lambda step: True, products=True)
     assert not any(isinstance(step, Attention) for step in short.steps)
-    monkeypatch.setattr(attention, "WORTHWHILE", 1)
-    long = assemble_supported(captured, Fusion(), lambda step: True, products=True)
+    eager = Fusion(least_attention=1)
+    long = assemble_supported(captured, eager, lambda step: True, products=True)
     assert [type(step) for step in long.steps] == [Attention]
     torch.testing.assert_close(interpret(long, inputs, {}), Causal()(*inputs))

@@ -3,11 +3,13 @@
 import fcntl
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from kernelwright.core.errors import DeviceError
+from kernelwright.judge.baselines import compiler_cache as compiler_cache_module
 from kernelwright.judge.baselines.compiler_cache import compiler_cache
 
 HEADERS = "torchinductor_candidate/precompiled_headers"
@@ -52,6 +54,20 @@ def test_finished_builds_stay(cache):
     (cache / "43" / "c434.main_CxxBuild").rmdir()
     compiler_cache()
     assert made.exists()
+
+
+def test_a_cache_that_is_too_large_loses_what_was_used_longest_ago(cache, monkeypatch):
+    monkeypatch.setattr(compiler_cache_module, "MOST_BYTES", 25)
+    days = {"43/old.so": 9, "43/older.so": 10, "44/used.so": 2, "44/new.so": 0}
+    for name, n_days in days.items():
+        (cache / name).parent.mkdir(exist_ok=True)
+        (cache / name).write_text("0123456789")
+        then = time.time() - n_days * 86_400
+        os.utime(cache / name, (then, then))
+    (cache / compiler_cache_module.LOOKED).unlink()
+    compiler_cache()
+    left = {str(at.relative_to(cache)) for at in cache.rglob("*.so")}
+    assert left == {"44/used.so", "44/new.so"}
 
 
 def test_temporary_files_of_yesterday_go(cache):

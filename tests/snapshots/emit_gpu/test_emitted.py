@@ -6,6 +6,7 @@ from tests.nests import CASES
 
 from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
+from kernelwright.compiler.codegen.metal.emitter import MetalEmitter
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 
 GPU = Target("cuda:sm_90")
@@ -18,8 +19,12 @@ GPU = Target("cuda:sm_90")
         (TritonEmitter(), "loss_mean"),
         (TritonEmitter(), "pool_max"),
         (TritonEmitter(), "convolution"),
+        (TritonEmitter(), "totals_short"),
         (CudaEmitter(), "layer_norm"),
         (CudaEmitter(), "scan_sum"),
+        (CudaEmitter(), "totals_long"),
+        (MetalEmitter(), "product_odd"),
+        (MetalEmitter(), "attention_causal"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.dialect,
 )

@@ -110,11 +110,12 @@ NAMES = {
 def command(name: str, as_json: bool, **options: Any) -> Answer:
     """Search every task of a suite, examine checkpoints on it, or run the bench of `port`.
 
-    builtin, kernelbench, folder, atrex (Atrex-Bench), fib (FlashInfer-Bench), sol (SOL-ExecBench):
-    one search per task, each in its own process. Tasks that are already in the archive are not
-    searched again, so the same command resumes where it stopped. A table, a report page and a JSON
-    file give means, quartiles and fast_p by level (atrex, fib, sol: by operator, of which each
-    shape is a task); a task counts 1 if the library stays best or the search fails.
+    builtin, models (operators of models at their sizes), kernelbench, folder, atrex (Atrex-Bench),
+    fib (FlashInfer-Bench), sol (SOL-ExecBench): one search per task, each in its own process. Tasks
+    that are already in the archive are not searched again, so the same command resumes where it
+    stopped. A table, a report page and a JSON file give means, quartiles and fast_p by level
+    (models: by family; atrex, fib, sol: by operator, of which each shape is a task); a task counts
+    1 if the library stays best or the search fails.
 
     With --policy nothing is searched: each checkpoint answers every task several times, and all
     answers are judged. A table gives the shares that are right and that are faster than the

@@ -20,6 +20,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
+from kernelwright.compiler.capture.loops import roll_loops
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
 from kernelwright.compiler.capture.structures import described, made, mapped
@@ -104,6 +105,7 @@ def capture(
         if not gradients:
             restore(program.graph_module.graph)
             roll(program.graph_module.graph)
+            roll_loops(program.graph_module.graph)
         return replace(_read(program, module, signature, given), as_written=as_written)
 
 

@@ -51,7 +51,9 @@ def assemble_supported(
         fresh = {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
             program = own_recurrences(program, supports)
-            return reuse_memory(own_attention(program, supports) if products else program)
+            if products:
+                program = own_attention(program, supports, fusion.least_attention)
+            return reuse_memory(program)
         called |= fresh
 
 

@@ -1,5 +1,4 @@
-"""Attention as a step of our own where an emitter supports it: long float32 sequences without a
-mask."""
+"""Attention as a step of our own where an emitter supports it: without a mask."""
 
 from __future__ import annotations
 
@@ -9,17 +8,16 @@ from collections.abc import Callable
 from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.whole import own_calls
 
-WORTHWHILE = 2**30
-"""Number of element products below which launching the library's kernel dominates its time."""
 _NAME = "torch.ops.aten.scaled_dot_product_attention"
 
 
-def own_attention(program: Program, supports: Callable[[Step], bool]) -> Program:
-    """Return ``program`` with attention as steps of our own where ``supports`` agrees."""
+def own_attention(program: Program, supports: Callable[[Step], bool], least: int) -> Program:
+    """Return ``program`` with attention as steps of our own where ``supports`` agrees, from
+    ``least`` products on."""
 
     def made_of(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
         own = _attention(call, tensors)
-        return own if own and _n_products(own) >= WORTHWHILE and supports(own) else None
+        return own if own and _n_products(own) >= least and supports(own) else None
 
     return own_calls(program, made_of)
 
@@ -30,15 +28,15 @@ def _n_products(step: Attention) -> int:
 
 
 def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
-    """Return the call as an Attention; None if it has a mask, uses dropout, or groups heads."""
+    """Return the call as an Attention; None if it has a mask or uses dropout."""
     if not call.target.startswith(_NAME):
         return None
     named = dict(call.kwargs)
-    scale, grouped = named.pop("scale", None), named.pop("enable_gqa", False)
+    scale, _ = named.pop("scale", None), named.pop("enable_gqa", False)  # the heads tell
     defaults = (None, 0.0, False)
     q, k, v, mask, dropout, causal = (*call.args, *defaults[len(call.args) - 3 :])
     refs = (q, k, v)
-    if named or mask is not None or dropout or grouped or not all(isinstance(r, Ref) for r in refs):
+    if named or mask is not None or dropout or not all(isinstance(r, Ref) for r in refs):
         return None
     tensor_q, tensor_k, tensor_v = (tensors[ref.name] for ref in refs)
     if len(tensor_q.shape) != 4:

@@ -132,8 +132,10 @@ class BodyBuilder:
     def scan(self, node: Running, coordinates: Coordinates) -> str:
         """Scan ``node``'s argument along the inner axis."""
         arg = self.value(node.arg, coordinates)
+        factor = self.value(node.factor, coordinates) if node.factor else ""
         name = self._fresh("scan")
-        self.ops.append(Scan(name, node.op, arg, _internal(node.dtype), node.reverse))
+        dtype = _internal(node.dtype)
+        self.ops.append(Scan(name, node.op, arg, dtype, node.reverse, factor=factor))
         return name
 
     def value(self, node: Node, coordinates: Coordinates, bounds: Bounds = ()) -> str:
@@ -153,7 +155,7 @@ class BodyBuilder:
 
     def _compute(self, node: Node, at: Coordinates, bounds: Bounds) -> str:
         if self._is_in_memory(node):
-            return self._load(node, at, bounds, 0.0)
+            return self._load(node, at, self._needed(bounds, node, at), 0.0)
         match node:
             case Constant(value=value):
                 return self._constant(value, node.dtype)
@@ -175,6 +177,12 @@ class BodyBuilder:
 
     def _is_in_memory(self, node: Node) -> bool:
         return node in self.kept and node not in self.members
+
+    def _needed(self, bounds: Bounds, node: Node, at: Coordinates) -> Bounds:
+        """Return the bounds that keep a load inside its tensor. Where another one does not hold,
+        the value is not used: the two halves of a packed byte are one load."""
+        moving = self._address(self.kept[node], at).axes
+        return tuple(bound for bound in bounds if bound.index.axes & moving)
 
     def _point(self, node: Point, operands: tuple[str, ...]) -> str:
         dtype = _internal(node.dtype)

@@ -123,6 +123,11 @@ class Laid(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Stored(Laid):
+    """``arg``, kept in memory: many read each value, and computing it again costs more."""
+
+
+@dataclass(frozen=True, eq=False)
 class Fold(Node):
     """A reduction with ``op`` of ir.REDUCTIONS over ``dims`` of ``arg``, which are removed."""
 
@@ -137,16 +142,17 @@ class Fold(Node):
 
 @dataclass(frozen=True, eq=False)
 class Running(Node):
-    """A scan with ``op`` of ir.SCANS along ``dim`` of ``arg``."""
+    """A scan with ``op`` of ir.SCANS along ``dim`` of ``arg``; ``factor`` has its shape."""
 
     op: str
     arg: Node
     dim: int
     reverse: bool = False
+    factor: Node | None = None
 
     @property
     def args(self) -> tuple[Node, ...]:
-        return (self.arg,)
+        return (self.arg,) if self.factor is None else (self.arg, self.factor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from kernelwright.compiler.fuse.flow import (
     Reshape,
     Running,
     Source,
+    Stored,
     Stretched,
     View,
     walk,
@@ -33,6 +34,7 @@ from kernelwright.compiler.ir.ir import Contraction, Kernel, Load, Tensor, conti
 
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
                        "erf", "pow", "atan2", "div", "sqrt", "rsqrt", "fmod"})  # fmt: skip
+COMPUTED_ONCE = (Fold, Running, Product, Stored)
 MAX_SIBLINGS = 4
 _NOTHING: Mapping[Node, tuple[int, ...]] = {}
 
@@ -51,6 +53,9 @@ class Fusion:
     computed in two kernels, or again in each overlapping window."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
+    least_attention: int = 2**30
+    """Number of products of a query's element and a key's from which attention may be own code:
+    below, launching the library's kernel dominates its time."""
     totals: int = 0
     """Longest row, in values, beside which a kernel of rows adds up its columns, as the gradient of
     a norm's weight needs; 0 leaves columns to kernels of their own, which read the rows again."""
@@ -137,17 +142,12 @@ class _Plan:
         folds = [node for node in rows.nodes if isinstance(node, Fold)]
         if rows is sums or not folds or not self._has_rows(folds[0]):
             return False
-        before = {r for n in (*rows.nodes, *sums.nodes) for r in self.reads[n]}
-        shared = {r for n in rows.nodes for r in self.reads[n]} | set(rows.nodes)
-        big = {r for n in sums.nodes for r in self.reads[n] if r.n_elements > folds[0].n_elements}
-        if not big & shared or any(
-            self._depends(r, one)
-            for one, other in ((rows, sums), (sums, rows))
-            for r in before
-            if self.group_of.get(r) not in (rows, sums)
-        ):
+        by_rows, by_sums = ({r for n in g.nodes for r in self.reads[n]} for g in (rows, sums))
+        big = {r for r in by_sums if r.n_elements > folds[0].n_elements}
+        if big.isdisjoint(by_rows | set(rows.nodes)) or not by_rows.isdisjoint(sums.nodes):
             return False
-        if any(self.group_of.get(r) is sums for n in rows.nodes for r in self.reads[n]):
+        others = [r for r in by_rows | by_sums if self.group_of.get(r) not in (rows, sums)]
+        if any(self._depends(r, group) for r in others for group in (rows, sums)):
             return False
         try:
             kernel = self._lower([*rows.nodes, *sums.nodes], "attempt", totals=True)
@@ -367,7 +367,7 @@ def _kept(
     for node in order:
         if isinstance(node, Source):
             kept[node] = node.tensor
-        elif node in required or node in tables or isinstance(node, (Fold, Running, Product)):
+        elif node in required or node in tables or isinstance(node, COMPUTED_ONCE):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             tensor = contiguous(name, node.shape, node.dtype)
             strides = node.strides if isinstance(node, Laid) else _layout(node)

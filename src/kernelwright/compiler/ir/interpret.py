@@ -55,7 +55,8 @@ _POINTWISE = {
     "round": torch.round, "trunc": torch.trunc, "sign": torch.sign, "square": torch.square,
     "relu": torch.relu, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge,
     "eq": torch.eq, "ne": torch.ne, "and": torch.bitwise_and, "or": torch.bitwise_or,
-    "xor": torch.bitwise_xor, "not": torch.logical_not, "isnan": torch.isnan,
+    "xor": torch.bitwise_xor, "rshift": torch.bitwise_right_shift,
+    "not": torch.logical_not, "isnan": torch.isnan,
     "isinf": torch.isinf, "where": torch.where, "cast": lambda value: value,
     "within": _within,
 }  # fmt: skip
@@ -112,7 +113,7 @@ def run_step(step: Step, memory: Memory) -> None:
         case Attention():
             q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
             result = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=step.causal, scale=step.scale
+                q, k, v, is_causal=step.causal, scale=step.scale, enable_gqa=True
             )
             memory[step.result.name] = _laid_out(result, step.result)
 
@@ -239,7 +240,8 @@ def _run_body(
             case Reduce():
                 values[op.name] = _reduce(op, values[op.arg], inner_dims, sizes)
             case Scan():
-                values[op.name] = _scan(op, values[op.arg], sizes)
+                factor = values[op.factor] if op.factor else None
+                values[op.name] = _scan(op, values[op.arg], factor, sizes)
             case Total():
                 whole = values[op.value].expand(sizes)
                 summed = whole.sum(tuple(range(len(outer))), keepdim=True, dtype=whole.dtype)
@@ -285,14 +287,25 @@ def _reduce(op: Reduce, value: torch.Tensor, dims: list[int], sizes: list[int]) 
     return result.reshape(*result.shape, *([1] * len(dims)))
 
 
-def _scan(op: Scan, value: torch.Tensor, sizes: list[int]) -> torch.Tensor:
+def _scan(
+    op: Scan, value: torch.Tensor, factor: torch.Tensor | None, sizes: list[int]
+) -> torch.Tensor:
     value = value.expand(*value.shape[:-1], sizes[-1])
+    if factor is not None:
+        return _decay(*torch.broadcast_tensors(value, factor))
     value = value.flip(-1) if op.reverse else value
     result = _SCANS[op.op](value, dim=-1).to(getattr(torch, op.dtype))
     if op.exclusive:
         start = torch.full_like(result[..., :1], _SCAN_START[op.op])
         result = torch.cat([start, result[..., :-1]], dim=-1)
     return result.flip(-1) if op.reverse else result
+
+
+def _decay(value: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    states = [value[..., 0]]
+    for step in range(1, value.shape[-1]):
+        states.append(factor[..., step] * states[-1] + value[..., step])
+    return torch.stack(states, dim=-1)
 
 
 def _store(op: Store, axes: tuple[Axis, ...], values: Memory, memory: Memory) -> None:

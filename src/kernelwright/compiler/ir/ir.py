@@ -28,19 +28,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 POINTWISE = {  # name → number of arguments; meaning as the torch operator of that name.
+    # 'rshift' moves integers by a constant, less than the number of their bits.
     # 'within' is an index that is refused where it is not one of so many, as torch refuses it
     "add": 2, "sub": 2, "mul": 2, "div": 2, "maximum": 2, "minimum": 2, "pow": 2, "fmod": 2,
     "atan2": 2, "neg": 1, "abs": 1, "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1,
     "sqrt": 1, "rsqrt": 1, "reciprocal": 1, "sin": 1, "cos": 1, "tanh": 1, "sigmoid": 1, "erf": 1,
     "floor": 1, "ceil": 1, "round": 1, "trunc": 1, "sign": 1, "square": 1, "relu": 1,
     "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
-    "and": 2, "or": 2, "xor": 2, "not": 1, "isnan": 1, "isinf": 1, "where": 3, "cast": 1,
-    "within": 2,
+    "and": 2, "or": 2, "xor": 2, "rshift": 2, "not": 1, "isnan": 1, "isinf": 1, "where": 3,
+    "cast": 1, "within": 2,
 }  # fmt: skip
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 """Types that memory holds and in which nothing is computed: such values are float32 in between."""
 REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
-SCANS = ("sum", "prod", "max", "min")
+SCANS = ("sum", "prod", "max", "min", "decay")
+"""'decay' is the value before times a factor, plus the argument; it starts from zero."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,8 @@ class Scan:
     dtype: str
     reverse: bool = False
     exclusive: bool = False
+    factor: str = ""
+    """What the value before is multiplied by; only in a 'decay'."""
 
 
 @dataclass(frozen=True)

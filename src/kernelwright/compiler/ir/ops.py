@@ -33,8 +33,10 @@ def arguments(op: Op) -> tuple[str, ...]:
             return tuple(value for value, _ in op.gather)
         case Compute():
             return op.args
-        case Reduce() | Scan():
+        case Reduce():
             return (op.arg,)
+        case Scan():
+            return (op.arg, op.factor) if op.factor else (op.arg,)
         case Store():
             return (op.value,)
     return ()
@@ -76,8 +78,11 @@ def with_names(
             other = replace(op, name=value(op.name), tensor=named(op.tensor), gather=gather)
         case Compute():
             other = replace(op, name=value(op.name), args=tuple(map(value, op.args)))
-        case Reduce() | Scan():
+        case Reduce():
             other = replace(op, name=value(op.name), arg=value(op.arg))
+        case Scan():
+            factor = value(op.factor) if op.factor else ""
+            other = replace(op, name=value(op.name), arg=value(op.arg), factor=factor)
         case Iota() | Const():
             other = replace(op, name=value(op.name))
         case Store():

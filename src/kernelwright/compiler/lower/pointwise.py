@@ -81,6 +81,14 @@ def binary(result: Result, a: Any, b: Any, *, alpha: float = 1) -> Node:
     return _finished(point(op, left, right), result)
 
 
+@lowers("__rshift__", "bitwise_right_shift")
+def rshift(result: Result, a: Any, b: Any) -> Node:
+    n_bits = torch.iinfo(getattr(torch, result.dtype)).bits if "int" in result.dtype else 0
+    if not isinstance(b, int) or not 0 <= b < n_bits:
+        raise Unsupported("a shift that is no constant, or by all bits")
+    return point("rshift", operand(a, result, result.dtype), operand(b, result, result.dtype))
+
+
 @lowers("rsub")
 def rsub(result: Result, a: Any, b: Any, alpha: float = 1) -> Node:
     dtype = promoted(a, b)

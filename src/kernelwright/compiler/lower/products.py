@@ -6,13 +6,18 @@ variants.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.compiler.fuse.flow import (
+    Fold,
+    Gather,
     Node,
+    Point,
     Product,
     Row,
+    Running,
     Stretched,
     Unsupported,
     View,
@@ -22,12 +27,17 @@ from kernelwright.compiler.fuse.flow import (
     permute,
     reshape,
     row,
+    walk,
 )
 from kernelwright.compiler.lower.reductions import compute
 from kernelwright.compiler.lower.table import Handler, Result, cast, point
 from kernelwright.compiler.lower.windows import spread, windows
 
 PRODUCTS: dict[str, Handler] = {}
+THIN = 4
+"""The most rows of an operand for which the other one is computed where it is used, again for every
+row: unpacked int4 weights, or the weights of chosen experts. With more rows it is kept in memory
+first."""
 
 
 def _product(*operators: str) -> Any:
@@ -60,7 +70,23 @@ def contract(a: Node, b: Node) -> Node:
     only_b = [d for d in range(rank - 2) if d not in (*both, *only_a)]
     left, right = view(a, wide_a, [rank - 2, rank]), view(b, wide_b, [rank, rank - 1])
     m, n = (*only_a, rank - 2), (*only_b, rank - 1)
-    return Product(shape, compute(a.dtype), left, right, (inner,), tuple(both), m, n)
+    wide = compute(a.dtype)
+    if (_is_thin(shape, m) and _is_computed(b)) or (_is_thin(shape, n) and _is_computed(a)):
+        return fold("sum", point("mul", cast(left, wide), cast(right, wide)), [rank])
+    return Product(shape, wide, left, right, (inner,), tuple(both), m, n)
+
+
+def _is_thin(shape: Sequence[int], dims: Sequence[int]) -> bool:
+    return math.prod(shape[d] for d in dims) <= THIN
+
+
+def _is_computed(node: Node) -> bool:
+    """Whether an operand is in memory in another form only, and no product or reduction gives it:
+    that one's kernel could store it as it is read here."""
+    under = list(walk([node]))
+    return any(isinstance(each, (Point, Gather)) for each in under) and not any(
+        isinstance(each, (Product, Fold, Running)) for each in under
+    )
 
 
 def _with_bias(value: Node, bias: Node | None, result: Result, shape: Sequence[int]) -> Node:

@@ -330,3 +330,11 @@ def cumulative(result: Result, arg: Node, dim: int, **_: Any) -> Node:
     op = result.operator.partition(".")[0].removeprefix("cum")
     scan = Running(result.shape, value.dtype, op, value, dim % len(arg.shape))
     return cast(scan, result.dtype)
+
+
+@lowers("decaying_sum")
+def decaying_sum(result: Result, kept: Node, added: Node) -> Node:
+    """Lower a loop over time, the first dimension: see ``capture.loops``."""
+    wide = compute(result.dtype)
+    factor, value = cast(kept, wide), cast(added, wide)
+    return cast(Running(result.shape, wide, "decay", value, 0, factor=factor), result.dtype)

@@ -33,6 +33,18 @@ bool fits(const Parameter& place, const Job& job, int number) {
 
 }  // namespace
 
+// clang calls it to round a float to bfloat: to the nearest, ties to even. libgcc has it from version
+// 13 on.
+extern "C" __bf16 __truncsfbf2(float value) {
+  unsigned bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  const unsigned up = value == value ? 0x7fffu + (bits >> 16 & 1u) : 0u;
+  const auto upper = static_cast<unsigned short>((bits + up) >> 16 | (value == value ? 0u : 0x40u));
+  __bf16 rounded;
+  __builtin_memcpy(&rounded, &upper, sizeof rounded);
+  return rounded;
+}
+
 extern "C" int simt_metal_main(const char* path, const Entry* entries) {
   const int file = open(path, O_RDWR);
   struct stat about;

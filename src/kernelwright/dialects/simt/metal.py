@@ -9,10 +9,11 @@ import ctypes
 import functools
 import mmap
 import re
+import signal
 import struct
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +81,14 @@ def msl_missing() -> str | None:
 
 
 class Program:
-    """The kernels of one MSL text, built for this CPU.
+    """The kernels of one MSL text, built for this CPU: those with these host names, or all.
 
     Raises:
         DialectError: this machine cannot build device code.
         machine.BuildError, msl.MslError: the text does not compile, or cannot be bound.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: Collection[str] | None = None) -> None:
         if missing := msl_missing():
             raise DialectError.of_missing("kernels in MSL cannot be run on this CPU", missing)
         self._folder = tempfile.TemporaryDirectory(prefix="metal-")
@@ -95,11 +96,14 @@ class Program:
         # Named as the user's text is, for complaints name it.
         source, object_ = folder / "lowered" / "kernels.metal", folder / "kernels.o"
         source.parent.mkdir()
-        lowered, kernels = msl.lower(_preprocessed(text, folder))
+        lowered, kernels = msl.lower(_preprocessed(text, folder), names)
         self._kernels = {kernel.name: number for number, kernel in enumerate(kernels)}
         table = "".join(f"    {kernel.entry},\n" for kernel in kernels)
         source.write_text(
-            f'#include "msl/msl.h"\n{lowered}\n'
+            # a call that only some lanes reach must not be a copy of the call that others reach
+            '#include "msl/msl.h"\n'
+            "#pragma clang attribute push(__attribute__((convergent)), apply_to = function)\n"
+            f"{lowered}\n#pragma clang attribute pop\n"
             '#line 1 "table"\n'
             'extern "C" int simt_metal_main(const char*, const simt_metal::Entry*);\n'
             f"static const simt_metal::Entry simt_entries[] = {{\n{table}    {{}}\n}};\n"
@@ -184,6 +188,8 @@ def _check(name: str, done: machine.EmulatedRun) -> None:
     ]
     if done.exit_code == machine.LATE:
         told.append(f"it did not end within {LIMIT_S:.0f} s")
+    elif done.exit_code == -signal.SIGILL and not told:
+        told.append("an array of a thread's own is indexed outside of its bounds")
     elif done.exit_code and not told:
         told.append(f"it ended with exit code {done.exit_code}")
     if told:

@@ -10,7 +10,7 @@ Source: Metal Shading Language Specification 4, sections 4 and 5.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 BUILTINS = {
@@ -61,6 +61,17 @@ _INSTANCE = re.compile(r"\b(?P<name>\w+)\s*(?P<arguments><.*>)\s*(?:\(|$)", re.D
 _MARK = re.compile(r"(?P<name>\w+)\s*(?:\(\s*(?P<value>\w+)\s*\))?")
 _THREADGROUP = re.compile(r"\bthreadgroup\b")
 _STATEMENT_BEFORE = re.compile(r"(?:[;{}]|^)\s*(?:#[^\n]*\n\s*)*(?:alignas\s*\([^()]*\)\s*)?$")
+_OF_MEMBERS = re.compile(
+    r"\)(\s*(?:const\b\s*)?(?:volatile\b\s*)?)(?:device|constant|threadgroup|thread)\b"
+    r"(?=\s*(?:const\b\s*)?[:{;])"
+)
+_SPACES = re.compile(r"\b(?:device|constant|threadgroup|thread)\b")
+_BRACES = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)+'|[{};]")
+_FUNCTION = re.compile(r"[\w>]\s*\(|operator\S+\s*\(")
+_NO_FUNCTION = re.compile(
+    r"\s*(?:#[^\n]*\n\s*)*(?:template\s*<[^{}]*>\s*)?(?:class|struct|namespace|enum|union|extern)\b"
+)
+_SPECIAL = re.compile(r"\b(?:class|struct)\s+\w+\s*<[^;{}]*>\s*$")
 _DECLARED = re.compile(r"\s*(?P<name>\w+)\s*(?P<extents>(?:\[.*\])?)\s*$", re.DOTALL)
 
 
@@ -86,36 +97,40 @@ class Kernel:
         return f"simt_metal::Bound<&{self.function}{words}>::entry"
 
 
-def lower(text: str) -> tuple[str, tuple[Kernel, ...]]:
-    """Return preprocessed ``text`` as C++, and its kernels.
+def lower(text: str, names: Collection[str] | None = None) -> tuple[str, tuple[Kernel, ...]]:
+    """Return preprocessed ``text`` as C++, and its kernels: those with these host names, or all.
+
+    Of functions that differ in address spaces alone the first is kept.
 
     Not covered: textures, samplers, function constants, and all else that no dispatch of torch's
-    binds; overloads that differ in address spaces alone.
+    binds.
 
     Raises:
         MslError: a parameter of a kernel cannot be bound.
     """
-    places, kernels = {}, []
+    listed, found = {}, []
     for match in _KERNEL.finditer(text):
         end = _closing(text, match.end())
         is_declared = text[end + 1 :].lstrip().startswith(";")
         if is_declared or not _IS_KERNEL.search(match["marks"]):
             continue
-        places[match["name"]] = _places(match["name"], text[match.end() : end])
+        listed[match["name"]] = text[match.end() : end]
         if not _TEMPLATE_BEFORE.search(text[: match.start()]):
-            host = _host_name(match["marks"]) or match["name"]
-            kernels.append(Kernel(host, match["name"], places[match["name"]]))
+            found.append((_host_name(match["marks"]) or match["name"], match["name"], ""))
     for match in _INSTANTIATION.finditer(text):
         # `decltype(f<float>) f<float>` names it twice
         made = _INSTANCE.search(re.sub(r"decltype\s*\([^()]*\)", "", match["rest"]))
-        if made is None or made["name"] not in places:
-            continue
-        function = f"{made['name']}{made['arguments']}"
-        host = _host_name(match["marks"]) or made["name"]
-        kernels.append(Kernel(host, function, places[made["name"]]))
+        if made is not None and made["name"] in listed:
+            host = _host_name(match["marks"]) or made["name"]
+            found.append((host, made["name"], made["arguments"]))
+    kernels = tuple(
+        Kernel(host, f"{function}{arguments}", _places(function, listed[function]))
+        for host, function, arguments in found
+        if names is None or host in names
+    )
     text = _INSTANTIATION.sub(_without, text)
-    text = _with_threadgroup_memory(text)
-    return _ATTRIBUTE.sub(_without, text), tuple(kernels)
+    text = _in_one_address_space(_with_threadgroup_memory(text))
+    return _ATTRIBUTE.sub(_without, text), kernels
 
 
 def _without(match: re.Match[str]) -> str:
@@ -128,11 +143,11 @@ def _host_name(marks: str) -> str:
     return "".join(re.findall(r'"([^"]*)"', found[1])) if found else ""
 
 
-def _closing(text: str, at: int) -> int:
+def _closing(text: str, at: int, pair: str = "()") -> int:
     """Return the index of the bracket that closes the one before ``at``."""
-    depth = 1
+    depth, steps = 1, {pair[0]: 1, pair[1]: -1}
     while depth and at < len(text):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        depth += steps.get(text[at], 0)
         at += 1
     return at - 1
 
@@ -194,6 +209,51 @@ def _with_threadgroup_memory(text: str) -> str:
             out += [text[at:start], made, "\n" * declared.count("\n")]
             at = end + 1
     return "".join([*out, text[at:]])
+
+
+def _in_one_address_space(text: str) -> str:
+    """Return ``text`` without functions that repeat others, once address spaces are erased.
+
+    Those that a member function names for its own object are left out.
+    """
+    text = _OF_MEMBERS.sub(r")\1", text)
+    scopes: list[set[str]] = [set()]
+    out, at, start, skipped = [], 0, 0, 0
+    for match in _BRACES.finditer(text):
+        if match.start() < skipped or match[0][0] in "\"'":
+            continue
+        if match[0] == "{":
+            head = text[start : match.start()]
+            if _is_definition(head):
+                skipped = _closing(text, match.end(), "{}") + 1
+                key = _erased(head)
+                if key in scopes[-1]:
+                    repeated = text[start:skipped]
+                    out += [text[at:start], "\n" * repeated.count("\n")]
+                    at = skipped
+                scopes[-1].add(key)
+                start = skipped
+                continue
+            scopes.append(set())
+        elif match[0] == "}" and len(scopes) > 1:
+            scopes.pop()
+        start = match.end()
+    return "".join([*out, text[at:]])
+
+
+def _is_definition(head: str) -> bool:
+    """Return whether braces after ``head`` hold a function, or a class for certain types only."""
+    if _NO_FUNCTION.match(head):
+        return _SPECIAL.search(head) is not None
+    return _FUNCTION.search(head) is not None
+
+
+def _erased(head: str) -> str:
+    """Return the head of a function without address spaces, blanks and initial values."""
+    words = _SPACES.sub(lambda word: "const" if word[0] == "constant" else "", head)
+    words = re.sub(r"^#.*$", "", words, flags=re.MULTILINE)
+    words = re.sub(r"\)\s*:(?!:)[^:].*$", ")", words, flags=re.DOTALL)
+    return re.sub(r"\s+", "", re.sub(r"\bconst(\s+const)+\b", "const", words))
 
 
 def _variables(declared: str) -> str:

@@ -18,6 +18,7 @@ import itertools
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,10 @@ IN_WORK = "_CxxBuild"
 """The ending of the name of a folder in which a build runs."""
 TEMPORARY, DAY_S = ("tmp*", "cc??????.*"), 86_400
 """Files that killed children and compilers leave, and the age from which nobody uses them."""
+MOST_BYTES = 10 << 30
+"""The size of all that is kept; what was not used for longest goes first."""
+LOOKED = "looked-at"
+"""A file whose age says when the size was looked at: once a day is enough."""
 
 
 def compiler_cache() -> Path:
@@ -40,6 +45,7 @@ def compiler_cache() -> Path:
         DeviceError: no folder can be used.
     """
     folder = users_folder("baselines")
+    _make_room(folder)
     for at in itertools.chain(*map(folder.glob, TEMPORARY)):
         _remove_if_old(at)
     for at in folder.glob(f"??/*{IN_WORK}"):
@@ -58,6 +64,30 @@ def folder_in(cache: Path) -> Iterator[str]:
         yield name
     finally:
         shutil.rmtree(cache / name, ignore_errors=True)
+
+
+def _make_room(folder: Path) -> None:
+    """Once a day, remove the files that were not used for longest if all are too large.
+
+    The compilers build what they miss. Files that were used within a day stay: a judge may be about
+    to load them.
+    """
+    looked, now = folder / LOOKED, time.time()
+    with contextlib.suppress(OSError):  # another judge was quicker, or the disk is full
+        if looked.exists() and now - looked.stat().st_mtime < DAY_S:
+            return
+        looked.touch()
+        files = [
+            (max(about.st_atime, about.st_mtime), about.st_size, at)
+            for at in folder.rglob("*")
+            if stat.S_ISREG((about := at.lstat()).st_mode)
+        ]
+        n_bytes = sum(size for _, size, _ in files)
+        for used_at, size, at in sorted(files):
+            if n_bytes <= MOST_BYTES or now - used_at < DAY_S:
+                return
+            at.unlink(missing_ok=True)
+            n_bytes -= size
 
 
 def _remove_if_old(at: Path) -> None:

@@ -34,6 +34,9 @@ class Setting:
     """Copies that every call makes of its inputs and outputs: a graph has memory of its own."""
     is_held: bool = False
     """Keep the weights in the reduced precision that was asked for; else torch.autocast lowers."""
+    process: str = ""
+    """Settings of the same one change nothing of their process, and may share it: a GPU's driver
+    starts four processes a second. Empty: it needs one of its own."""
 
     @property
     def is_tuned(self) -> bool:
@@ -49,12 +52,16 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("compile_hugepages", "both", compile={}, environment=HUGE_PAGES),
     ),
     "cuda": (
-        Setting(EAGER, "what users run"),
-        Setting(COMPILE, "the library's own compiler", compile={}),
+        Setting(EAGER, "what users run", process=EAGER),
+        Setting(COMPILE, "the library's own compiler", compile={}, process=COMPILE),
         Setting(
-            "compile_graph", "and CUDA graphs", compile={"mode": "reduce-overhead"}, copies=(1, 0)
+            "compile_graph",
+            "and CUDA graphs",
+            compile={"mode": "reduce-overhead"},
+            copies=(1, 0),
+            process=COMPILE,
         ),
-        Setting("eager_graph", "no launch overhead", cuda_graph=True, copies=(1, 1)),
+        Setting("eager_graph", "no launch overhead", cuda_graph=True, copies=(1, 1), process=EAGER),
     ),
 }
 TUNED: dict[str, tuple[Setting, ...]] = {
@@ -89,8 +96,16 @@ def settings_of(kind: str, precision: str, *, max_autotune: bool = False) -> tup
     if precision not in HALVES:
         return rows
     why = f"weights held in {precision}"
-    held = [replace(r, name=f"{r.name}_held", why=f"{r.why}; {why}", is_held=True) for r in rows]
-    return (*rows, *held)
+    return (*rows, *(_held(row, why) for row in rows))
+
+
+def _held(row: Setting, why: str) -> Setting:
+    """The setting with its weights kept in a precision. The library records the graphs of all
+    compiled modules of a process in one tree, so that those of two would be in each other's way."""
+    process = row.process and f"{row.process}_held"
+    return replace(
+        row, name=f"{row.name}_held", why=f"{row.why}; {why}", is_held=True, process=process
+    )
 
 
 ALWAYS = (EAGER, COMPILE)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright.core.errors import DeviceError
-from kernelwright.core.outcome import Status
+from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines.library_settings import ALWAYS, EAGER, Setting
 from kernelwright.judge.baselines.starting import SettingStarter, Starting, not_measured
@@ -144,13 +144,14 @@ class BaselineRuns:
         for a setting that compiles anew for other inputs: no verdict needs one that takes so
         long."""
         name, reason = failed.name, str(failed.refused)
-        self._runners.pop(name).close()
+        others = self._end(name)
         self._is_measured = False
         if name in self._failures.compiled_anew and failed.refused.status is Status.TIMEOUT:
             self.dropped[name] = f"it compiles anew for other inputs: {reason}"
-            return None
-        self._drop(name, failed.refused)
-        return _may_run_error([name], reason)
+        else:
+            self._drop(name, failed.refused)
+            others.append(name)
+        return _may_run_error(others, reason) if others else None
 
     def require_all(self) -> None:
         """Check that no setting awaits another try: never time against an incomplete set.
@@ -174,7 +175,8 @@ class BaselineRuns:
         for name in again:
             del self.dropped[name]
         for starting in self._waves:
-            starting |= self._submit([self._starter.settings[name] for name in sorted(again)])
+            settings = [self._starter.settings[name] for name in sorted(again)]
+            starting |= self._submit(settings, share=False)
         self._is_measured = self._is_settled = False
 
     def settle_in(self) -> None:
@@ -234,11 +236,29 @@ class BaselineRuns:
         """The fastest of those that still run: a loser has ended, however slow others are later."""
         return min(self._runners, key=self.median_ns.__getitem__)
 
-    def _drop(self, name: str, refused: Refused) -> None:
-        self.dropped[name] = str(refused)
-        may_run = name in self.median_ns or refused.says_no_memory
-        if may_run and not self.is_crowded and name not in self._failures.had_last_try:
+    def _end(self, name: str) -> list[str]:
+        """End the process of a setting that failed in it. The others that it held, which may run in
+        another one, await another try."""
+        failed = self._runners.pop(name)
+        failed.end()
+        others = [one for one, other in self._runners.items() if other.child is failed.child]
+        for one in others:
+            del self._runners[one]
+            self._put_off(one, f"{name} failed in the same process")
+        return others
+
+    def _put_off(self, name: str, why: str) -> None:
+        """Do without a setting until another try, unless it has had the last one."""
+        self.dropped[name] = why
+        if name not in self._failures.had_last_try:
             self._failures.retryable.add(name)
+
+    def _drop(self, name: str, refused: Refused) -> None:
+        may_run = name in self.median_ns or refused.says_no_memory
+        if may_run and not self.is_crowded:
+            self._put_off(name, str(refused))
+        else:
+            self.dropped[name] = str(refused)
 
     def _collect(self, starting: Starting) -> None:
         """Wait for settings that start, and warm up those that compile."""
@@ -246,18 +266,36 @@ class BaselineRuns:
         self._starter.wait_for(starting)
         for name, future in list(starting.items()):
             try:
-                runner = future.result()
-                is_compiled = self._starter.settings[name].compile is not None
-                if is_compiled and self._starter.warm_up(runner):
-                    self._failures.compiled_anew.add(name)
-                self._runners[name] = runner
+                self._runners[name] = future.result()
             except Refused as refused:
                 self._drop(name, refused)
+            else:
+                self._warm_up(name)
             del starting[name]
 
-    def _submit(self, settings: Sequence[Setting]) -> Starting:
-        """Start the settings that may be the fastest."""
-        return self._starter.start(s for s in settings if not self._is_hopeless(s))
+    def _warm_up(self, name: str) -> None:
+        """Warm up a setting that compiles; drop one that fails at that."""
+        runner = self._runners[name]
+        if runner.has_ended:
+            del self._runners[name]
+            self._put_off(name, "another setting failed in the same process")
+            return
+        try:
+            is_compiled = self._starter.settings[name].compile is not None
+            if is_compiled and self._starter.warm_up(runner):
+                self._failures.compiled_anew.add(name)
+        except Refused as refused:
+            if refused.code is ReasonCode.KEEPS_COMPILING:
+                self._runners.pop(name).close()
+            else:
+                self._end(name)
+            self._drop(name, refused)
+
+    def _submit(self, settings: Sequence[Setting], *, share: bool = True) -> Starting:
+        """Start the settings that may be the fastest; where memory is not scarce, those that may
+        ``share`` a process in one."""
+        hopeful = (setting for setting in settings if not self._is_hopeless(setting))
+        return self._starter.start(hopeful, share=share and not self.is_crowded)
 
     def _is_hopeless(self, setting: Setting) -> bool:
         """True if its copies alone take longer than another setting does in all."""
@@ -293,9 +331,10 @@ class BaselineRuns:
             except MemoryError as error:
                 raise does_not_fit(self._starter.task, error) from error
             except RunnerFailed as failed:
+                gone = [failed.name, *self._end(failed.name)]
                 self._drop(failed.name, failed.refused)
-                self.median_ns.pop(failed.name, None)
-                self._runners.pop(failed.name).close()
+                for name in gone:
+                    self.median_ns.pop(name, None)
 
     def _close_losers(self) -> None:
         """End settings that no verdict needs: they hold memory."""

@@ -7,22 +7,23 @@ import concurrent.futures
 import contextlib
 import pickle
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
-from kernelwright.judge.baselines.library_settings import Setting
+from kernelwright.judge.baselines.library_settings import EAGER, Setting
 from kernelwright.judge.checks import TASK, Draw, derive_seed
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.isolation import ChildOptions
+from kernelwright.judge.sandbox.isolation import NO_OPTIONS, ChildOptions
 from kernelwright.judge.sandbox.layout import Region, contents, dtype_name, plan_slots
 from kernelwright.judge.sandbox.program import LibrarySetup, Program
 from kernelwright.judge.sandbox.runner import Runner
@@ -35,6 +36,8 @@ TUNING_LIMIT_S = 1200.0
 """Time limit of the first call of a setting whose compiler measures many kernels."""
 Starting = dict[str, Future[Runner]]
 """The settings that start, by name."""
+EMPTY = Setting("empty", "what a call costs that does nothing", process=EAGER)
+"""No setting, but a module that starts as settings do."""
 
 
 class SettingStarter:
@@ -71,9 +74,23 @@ class SettingStarter:
         """End the settings and give their memory back."""
         self._stack.close()
 
-    def start(self, settings: Iterable[Setting]) -> Starting:
-        """Start settings in threads."""
-        return {setting.name: self._pool.submit(self._start_one, setting) for setting in settings}
+    def start(self, settings: Iterable[Setting], *, share: bool = False) -> Starting:
+        """Start settings in threads, each in a process of its own. Those that may ``share`` one are
+        started in it one after the other, and the empty module with eager mode."""
+        together: dict[str, list[Setting]] = {}
+        for setting in settings:
+            shared = f"shared {setting.process}" if share and setting.process else setting.name
+            together.setdefault(shared, []).append(setting)
+        with_eager = together.get(f"shared {EMPTY.process}")
+        if with_eager and self._empty is None:
+            with_eager.append(EMPTY)
+        starting: Starting = {}
+        for some in together.values():
+            futures = {setting.name: Future[Runner]() for setting in some}
+            self._pool.submit(self._start_together, some, futures)
+            starting |= futures
+        self._empty = starting.pop(EMPTY.name, self._empty)
+        return starting
 
     def wait_for(self, starting: Starting) -> None:
         """Return when all have started or failed. A setting that gave no answer in time is started
@@ -93,28 +110,27 @@ class SettingStarter:
         them, as the compiler's own count says; True if anything was.
 
         Raises:
-            Refused: it does not run on them, or is compiled for every one of them; it has ended.
+            Refused: it does not run on them, or is compiled for every one of them.
         """
         lock, oracle = self._machine.device_lock, self._oracle
-        with _closed_if_refused(runner):
+        with lock.shared(runner):
+            n_graphs = runner.n_graphs()
+        for number in range(MOST_DRAWS):
+            draw, n_before = Draw(TASK, derive_seed(oracle.secret, "warming", number)), n_graphs
             with lock.shared(runner):
+                runner.put(oracle.arguments(draw))
+                runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
+                runner.release()
                 n_graphs = runner.n_graphs()
-            for number in range(MOST_DRAWS):
-                draw, n_before = Draw(TASK, derive_seed(oracle.secret, "warming", number)), n_graphs
-                with lock.shared(runner):
-                    runner.put(oracle.arguments(draw))
-                    runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
-                    runner.release()
-                    n_graphs = runner.n_graphs()
-                if n_graphs == n_before:
-                    return number > 0
-            why = f"it compiles anew for other inputs: for {MOST_DRAWS} of them one after the other"
-            raise Refused(ReasonCode.KEEPS_COMPILING, why)
+            if n_graphs == n_before:
+                return number > 0
+        why = f"it compiles anew for other inputs: for {MOST_DRAWS} of them one after the other"
+        raise Refused(ReasonCode.KEEPS_COMPILING, why)
 
     def start_empty(self) -> None:
         """Start a module that does nothing but use the device, unless one starts or runs."""
         if self._empty is None:
-            self._empty = self._pool.submit(self._start_empty)
+            self._empty = self._pool.submit(self._start_one, EMPTY)
 
     def wait_for_empty(self) -> None:
         """Return when that module runs; a failure is forgotten, and the next start tries again.
@@ -124,7 +140,8 @@ class SettingStarter:
         """
         assert self._empty is not None  # it has been started
         try:
-            self._empty.result()
+            with not_measured():
+                self._empty.result()
         except BaseException:
             self._empty = None
             raise
@@ -134,32 +151,44 @@ class SettingStarter:
         empty, self._empty = self._empty, None
         return None if empty is None else empty.result()
 
-    def _start_empty(self) -> Runner:
-        oracle = self._oracle
-        runner = self._machine.factory.make(oracle.example, region=self._region)
-        self._stack.callback(runner.close)
-        shapes = [(list(t.shape), dtype_name(t.dtype)) for t in oracle.example]
-        program = Program(EMPTY_MODULE, "ModelNew", pickle.dumps([shapes]), 0, LibrarySetup())
-        with not_measured(), _closed_if_refused(runner), self._machine.device_lock.shared(runner):
-            runner.build(program, {}, oracle.first_arguments, limit_s=BUILD_LIMIT_S)
-        return runner
+    def _start_together(self, settings: Sequence[Setting], futures: Starting) -> None:
+        """Start settings in one process. It ends if one of them fails, which may have left it in
+        any state; the others are started anew."""
+        waiting = {setting.name: setting for setting in settings}
+        while waiting:
+            made: dict[str, Runner] = {}
+            for name, setting in waiting.items():
+                beside = next(iter(made.values()), None)
+                try:
+                    made[name] = self._start_one(setting, beside)
+                except BaseException as error:
+                    futures[name].set_exception(error)
+                    if beside is not None:
+                        beside.end()
+                    break
+            else:
+                for name, runner in made.items():
+                    futures[name].set_result(runner)
+                return
+            del waiting[name]
 
-    def _start_one(self, setting: Setting) -> Runner:
+    def _start_one(self, setting: Setting, beside: Runner | None = None) -> Runner:
+        """Start one setting, in a process of its own or ``beside`` another one."""
         cache = compiler_cache()
-        folder = self._stack.enter_context(folder_in(cache))
-        options = ChildOptions(variables=setting.environment, cache=cache)
-        runner = self._machine.factory.make(self._oracle.example, options, region=self._region)
-        self._stack.callback(runner.close)
+        runner = beside.beside() if beside else self._made(setting, cache)
+        self._stack.callback(runner.end)
+        if setting is EMPTY:
+            return self._build_empty(runner)
         setup = LibrarySetup(
             payload=self.task.payload,
-            folder=folder,
+            folder=self._stack.enter_context(folder_in(cache)),
             import_roots=tuple(self.task.import_roots),
             precision=self.task.precision,
             is_held=setting.is_held,
             compile=setting.compile,
             cuda_graph=setting.cuda_graph,
         )
-        with _closed_if_refused(runner):
+        with _ended_if_refused(runner):
             with self._machine.device_lock.shared(runner):
                 build(runner, self._oracle, self.task.source, self.task.entry, setup)
                 runner.put(self._oracle.first_arguments)
@@ -170,6 +199,19 @@ class SettingStarter:
             with self._compile_locks[repr(setting.compile)], self._hold(runner, is_compiled):
                 runner.call(limit_s=limit_s, take=False, may_be_long=True)
                 runner.release()
+        return runner
+
+    def _made(self, setting: Setting, cache: Path) -> Runner:
+        """A runner in a new process."""
+        is_empty = setting is EMPTY  # which is compared with candidates
+        options = NO_OPTIONS if is_empty else ChildOptions(setting.environment, cache)
+        return self._machine.factory.make(self._oracle.example, options, region=self._region)
+
+    def _build_empty(self, runner: Runner) -> Runner:
+        shapes = [(list(t.shape), dtype_name(t.dtype)) for t in self._oracle.example]
+        program = Program(EMPTY_MODULE, "ModelNew", pickle.dumps([shapes]), 0, LibrarySetup())
+        with _ended_if_refused(runner), self._machine.device_lock.shared(runner):
+            runner.build(program, {}, self._oracle.first_arguments, limit_s=BUILD_LIMIT_S)
         return runner
 
     @contextlib.contextmanager
@@ -185,12 +227,13 @@ class SettingStarter:
 
 
 @contextlib.contextmanager
-def _closed_if_refused(runner: Runner) -> Iterator[None]:
-    """End a setting that fails in this context: its compiler would go on beside timed calls."""
+def _ended_if_refused(runner: Runner) -> Iterator[None]:
+    """End a setting that fails in this context, with its process: its compiler would go on beside
+    timed calls."""
     try:
         yield
     except Refused:
-        runner.close()
+        runner.end()
         raise
 
 

@@ -123,9 +123,11 @@ class Child:
         own = {"freeze", "copy-free"} if self.is_readable else {"freeze"}
         self.granted: frozenset[str] = frozenset(greeting["granted"]) | own
         self._clock = stopping.StoppedClock(self.pid)
-        self._is_stopped = self._is_closed = False
+        self._is_stopped = self.is_closed = False
         self.hold: Hold | None = None
         """Set while it shares the device: it is stopped whenever somebody measures."""
+        self.modules, self.module = {0}, 0
+        """The numbers of its modules that are in use, and of the one that requests are about."""
 
     def request(
         self,
@@ -264,16 +266,16 @@ class Child:
 
     def kill(self) -> None:
         """Kill its worker; a thread that waits for its answer learns that it has gone."""
-        if self._is_closed:
+        if self.is_closed:
             return  # the number of its descriptor may be another's by now
         with contextlib.suppress(OSError):
             self._signal(signal.SIGKILL)
 
     def close(self) -> None:
         """Kill it with all of its processes."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         with contextlib.suppress(ProcessLookupError):
             self._signal(signal.SIGKILL)
         os.close(self._pidfd)

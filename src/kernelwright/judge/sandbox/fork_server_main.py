@@ -10,15 +10,28 @@ child's process tree; and the worker, which runs the candidate. All end when the
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import runpy
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-COMPILERS = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codegen.triton")
+COMPILERS = (
+    "torch._dynamo",
+    "torch._dynamo.backends.inductor",
+    "torch._inductor.compile_fx",
+    "torch._inductor.choices",
+    "torch._inductor.codegen.triton",
+    "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.codegen.wrapper_fxir",
+    "torch._inductor.fx_passes.freezing_patterns",
+    "torch._inductor.fx_passes.fuse_attention",
+    "torch.export._trace",
+)
 """Modules that torch.compile imports when it is first called."""
 NEEDS_TRITON = ("triton.language", "triton.compiler", "torch._inductor.runtime.triton_heuristics")
 
@@ -43,6 +56,7 @@ def main() -> None:
             os.execv(sys.executable, command)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.freeze()  # or a collection in a child would copy every page of what is imported here
     serve(control)
 
 
@@ -92,12 +106,30 @@ def _run(program: list[str], fds: list[int]) -> Any:
 
 def _import_compilers() -> None:
     """Import torch's compilers, so that forks have them; a missing one is imported later."""
-    for name in (*COMPILERS, *NEEDS_TRITON):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    with _driver_at_rest():
+        for name in (*COMPILERS, *NEEDS_TRITON):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
     for module, function in KEYS:
         with contextlib.suppress(Exception):  # of other versions; whoever needs it asks again
             getattr(importlib.import_module(module), function)()
+
+
+@contextlib.contextmanager
+def _driver_at_rest() -> Iterator[None]:
+    """Have torch look for a GPU's device file instead of asking the driver, which then starts.
+
+    Source:
+        torch/_inductor/runtime/benchmarking.py of torch 2.11 asks when it is imported.
+    """
+    import torch
+
+    asks_driver = torch.cuda.is_available
+    torch.cuda.is_available = lambda: os.path.exists("/dev/nvidiactl")
+    try:
+        yield
+    finally:
+        torch.cuda.is_available = asks_driver
 
 
 def _has_touched_a_gpu() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import sys
 import tempfile
@@ -66,10 +67,13 @@ def load_source(source: str, setup: LibrarySetup) -> dict[str, Any]:
     # The scratch lies where the user's /tmp does, and a folder z3 of a compiler's is no package.
     roots = (*setup.import_roots, *sys.path)
     sys.path[:] = [root for root in roots if root != os.getcwd()]
-    spec = importlib.util.spec_from_file_location("candidate", path)
+    # Library settings that share a process have each a module of its own.
+    names = (f"candidate{number or ''}" for number in itertools.count())
+    name = next(name for name in names if name not in sys.modules)
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # it is a Python file
     module = importlib.util.module_from_spec(spec)
     module.__dict__["PAYLOAD"] = setup.payload
-    sys.modules["candidate"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module.__dict__

@@ -30,6 +30,9 @@ GO = b"G"
 """The first byte of a request to run one call; the names under which the last output is held follow
 it. Everything else about a call was agreed on before. No pickle begins with this byte."""
 
+TURN_TO = "turn_to"
+"""The request by which the judge turns to another module of a child that holds several."""
+
 
 class Closed(Exception):
     """The other side is gone."""

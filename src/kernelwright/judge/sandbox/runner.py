@@ -34,7 +34,7 @@ from kernelwright.judge.sandbox.layout import (
 from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims
 from kernelwright.judge.sandbox.process_memory import read_process
 from kernelwright.judge.sandbox.program import Program
-from kernelwright.judge.sandbox.protocol import Garbled, Late
+from kernelwright.judge.sandbox.protocol import TURN_TO, Garbled, Late
 from kernelwright.judge.sandbox.stopping import RanOn
 from kernelwright.judge.sandbox.unwritten_pages import owed_ns
 
@@ -101,6 +101,8 @@ class Runner:
         self.threads = threads
         self._region, self._owns_region = region, region is None
         self._slots = _Slots()
+        self._module = 0
+        """The number of its module in the child."""
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
@@ -114,6 +116,11 @@ class Runner:
     def is_read(self) -> bool:
         """True if outputs are read from the stopped child; else it copies them out itself."""
         return self.backend.reads_from_outside and self.child.is_readable
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the child was ended."""
+        return self.child.is_closed
 
     @property
     def like(self) -> list[torch.Tensor]:
@@ -149,6 +156,16 @@ class Runner:
         )
         self._write(self._slots.arguments, arguments)
         self._ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
+
+    def beside(self) -> Runner:
+        """A runner of another module in the same child, for library settings: no candidate is ever
+        run beside anything else. One of them is used at a time; they share the memory too."""
+        region = None if self._owns_region else self._region
+        form = ResultForm(self.like)
+        other = Runner(self.child, self.backend, form, threads=self.threads, region=region)
+        other._module = 1 + max(self.child.modules)
+        self.child.modules.add(other._module)
+        return other
 
     def try_device(self) -> None:
         """Check that the device works in the child."""
@@ -198,7 +215,9 @@ class Runner:
         self._write(slots, arguments)
 
     def stand_still(self) -> None:
-        """Stop the child; processes that it left running besides its own are killed."""
+        """Stop the child, turned to this module; processes that it left running besides its own are
+        killed."""
+        self._turn()
         if self._guard(self.child.stop, "stop", 0.0):
             self._guard(self.child.clear, "stop", 0.0)
 
@@ -312,7 +331,17 @@ class Runner:
             raise Refused(ReasonCode.SLOW_RELEASE, why)
 
     def close(self) -> None:
-        """End the child and give its own shared memory back."""
+        """Give up the module and its own shared memory; end the child if it holds no other."""
+        if self.child.modules > {self._module}:
+            with contextlib.suppress(Refused):  # whoever uses the others learns why
+                self._ask("drop", SHORT_LIMIT_S)
+                self.stand_still()
+            self.child.modules.discard(self._module)
+        else:
+            self.end()
+
+    def end(self) -> None:
+        """End the child, whatever else it holds, and give its own shared memory back."""
         self.child.close()
         if self._region is not None and self._owns_region:
             self._region.close()
@@ -377,12 +406,20 @@ class Runner:
         fds: tuple[int, ...] = (),
         **arguments: Any,
     ) -> Any:
+        self._turn()
         ask = functools.partial(
             self.child.request, what, timeout_s=limit_s, hang_s=hang_s, fds=fds, **arguments
         )
         reply = self._guard(ask, what, limit_s)
         self._raise_error(reply)
         return reply
+
+    def _turn(self) -> None:
+        """Have the child turn to this module, if it holds several."""
+        if self.child.module != self._module:
+            turn = functools.partial(self.child.request, TURN_TO, module=self._module)
+            self._guard(turn, TURN_TO, SHORT_LIMIT_S)
+            self.child.module = self._module
 
     def _guard(self, action: Any, what: str, limit_s: float) -> Any:
         try:

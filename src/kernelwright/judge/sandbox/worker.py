@@ -7,6 +7,7 @@ the judge does not believe what it says about time, and checks every value.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import pickle
@@ -14,6 +15,7 @@ import socket
 import sys
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,11 +48,16 @@ MAX_MESSAGE_CHARS = 4000  # a compiler's first errors fit; the rest repeats them
 
 
 def serve(sock: socket.socket, completion: socket.socket) -> None:
-    """Answer the judge until it hangs up; calls are answered on ``completion``."""
+    """Answer the judge until it hangs up; calls are answered on ``completion``.
+
+    Requests are about one module until the judge turns to another one: library settings share a
+    process.
+    """
     torch.set_grad_enabled(False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
-    worker = Worker(sock, completion)
+    workers = defaultdict[int, Worker](lambda: Worker(sock, completion))
+    worker = workers[0]
     while True:
         try:
             request, fds = protocol.receive_request(sock)
@@ -58,12 +65,15 @@ def serve(sock: socket.socket, completion: socket.socket) -> None:
             return
         if type(request) is bytes:
             worker.call(request[1:].decode())
+        elif request["do"] == protocol.TURN_TO:
+            worker = workers[request["module"]]
+            protocol.send_reply(sock, {})
         else:
             worker.answer(request, fds)
 
 
 class Worker:
-    """The state of one child: its module, its arguments, the outputs it holds."""
+    """One module of a child, its arguments, the outputs it holds."""
 
     def __init__(self, sock: socket.socket, completion: socket.socket) -> None:
         self.sock, self.completion = sock, completion
@@ -238,6 +248,15 @@ class Worker:
     def graphs(self) -> dict[str, Any]:
         """The number of graphs torch.compile has made so far."""
         return {"made": torch._dynamo.utils.counters["stats"]["unique_graphs"]}
+
+    def drop(self) -> None:
+        """Give up the module with its memory; the others of the process go on."""
+        self.module = self.output = None
+        self.namespace, self.arguments, self.held = {}, [], {}
+        if self.program.setup is not None and self.program.setup.compile is not None:
+            gc.collect()  # a third of a second, and others lie in no cycles
+        if self.device.type != "cpu":
+            torch.cuda.empty_cache()
 
     def release(self, *, hold: list[str]) -> None:
         """Drop the last output, or hold it in place of the outputs held under these names."""

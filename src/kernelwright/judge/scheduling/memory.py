@@ -33,8 +33,8 @@ COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
 """Copies of the task's tensors that the judge, a candidate and the library settings that stay
 hold at a time, float64 included; the same without a candidate; and of the additional tensors that
 the task's largest operator works on."""
-CONTEXTS_BYTES = 11 * 500_000_000
-"""The judge's, five candidates', four library settings' and an empty module's: a CUDA context took
+CONTEXTS_BYTES = 8 * 500_000_000
+"""The judge's, the tuner's, four candidates' and two of library settings: a CUDA context took
 0.5 GB on an H200."""
 HELD_SHARE = 0.5
 """A candidate that holds this share of a device's memory is to blame where the judge had too

@@ -105,6 +105,8 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     many_rows = 2 if device_kind == "cpu" else 128  # blocks that keep two cores or a GPU busy
     short_row = 0 if device_kind == "cpu" else SHORT_ROW
     full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
+    if device_kind == "metal":  # no time chooses: the more is own code, the better
+        full = replace(full, least_attention=0)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
@@ -172,7 +174,7 @@ class OpenedTask:
 
     def _leave_sizes_fixed_if_short_of_time(self) -> None:
         first = self.parts[0]
-        n_nodes = len(first.captured.graph.nodes)
+        n_nodes = len(first.captured.as_written)  # a loop that was rolled up is traced unrolled
         if not first.path and FREEING_S * n_nodes > FREEING_SHARE * self.brief.budget_s:
             face = replace(first.face, why_fixed=SHORT_OF_TIME.format(n_nodes=n_nodes))
             self.parts[0] = replace(first, face=face, freed=iter(()))

@@ -16,10 +16,14 @@ WIDE = {"avx512f": "AVX-512: 16 floats in a vector", "avx2": "AVX2: 8 floats in 
 
 
 def facts(device: Device, threads: int) -> list[tuple[str, str, str]]:
-    """Return (fact, value, source) rows; empty for a GPU that is not in the table."""
+    """Return (fact, value, source) rows; empty for a GPU that is not in the table.
+
+    Apple's GPUs have one set of rows, because torch does not say which of them it is.
+    """
     if device.kind == "cpu":
         return list(_cpu(threads))
-    return [row[1:] for row in _table() if row[0] == f"{device.kind}:{device.arch}"]
+    key = device.kind if device.kind == "metal" else f"{device.kind}:{device.arch}"
+    return [row[1:] for row in _table() if row[0] == key]
 
 
 @cache

@@ -120,7 +120,9 @@ class Nest:
                     base += 1
                 case Scan():
                     if any(
-                        isinstance(self.ops[a], Scan) for a in self.sources(op.arg, base, level)
+                        isinstance(self.ops[a], Scan)
+                        for arg in arguments(op)
+                        for a in self.sources(arg, base, level)
                     ):
                         base += 1
                     while reverse.setdefault(base, op.reverse) != op.reverse:

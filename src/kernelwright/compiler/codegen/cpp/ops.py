@@ -12,7 +12,7 @@ from kernelwright.compiler.ir.ir import NARROW
 
 INFIX = {"add": "+", "sub": "-", "mul": "*"}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-LOGIC = {"and": "&", "or": "|", "xor": "^"}
+BITS = {"and": "&", "or": "|", "xor": "^", "rshift": ">>"}
 BUILTIN = {
     "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc",
     "atan2": "atan2", "fmod": "fmod", "abs": "fabs",
@@ -64,8 +64,8 @@ def _arithmetic(op: str, names: list[str], dtype: str) -> str:
     is_float, x = dtype in FLOATS, names[0]
     suffix = "" if dtype == "float64" else "f"
     one, zero = literal(1, dtype), literal(0, dtype)
-    if op in LOGIC or (dtype == "bool" and op in ("add", "mul")):
-        sign = LOGIC.get(op) or {"add": "|", "mul": "&"}[op]
+    if op in BITS or (dtype == "bool" and op in ("add", "mul")):
+        sign = BITS.get(op) or {"add": "|", "mul": "&"}[op]
         return f"{names[0]} {sign} {names[1]}"
     if op in INFIX:
         return _narrow(f"{names[0]} {INFIX[op]} {names[1]}", dtype)

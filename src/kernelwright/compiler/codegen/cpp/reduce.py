@@ -25,7 +25,8 @@ def start(op: str, dtype: str) -> str:
     if op in ("min", "argmin"):
         return _extreme(dtype, 1)
     return {
-        "sum": literal(0, dtype), "prod": literal(1, dtype), "any": "false", "all": "true",
+        "sum": literal(0, dtype), "decay": literal(0, dtype), "prod": literal(1, dtype),
+        "any": "false", "all": "true",
     }[op]  # fmt: skip
 
 
@@ -167,9 +168,11 @@ def scan_dtype(op: Scan) -> str:
     return wide(op.dtype) if op.op in ("sum", "prod") else op.dtype
 
 
-def scan_step(op: Scan, carry: str, value: str) -> str:
+def scan_step(op: Scan, carry: str, value: str, factor: str = "") -> str:
     """Return the statement that accumulates ``value`` into the running ``carry``."""
     match op.op:
+        case "decay":
+            return f"{carry} = {factor} * {carry} + {value};"
         case "sum":
             return f"{carry} += {value};"
         case "prod":

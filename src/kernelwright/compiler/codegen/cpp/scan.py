@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kernelwright.compiler.codegen.cpp.loop import Loop
 from kernelwright.compiler.codegen.cpp.nest import Pass
@@ -27,7 +27,8 @@ def declare_carry(loop: Loop, op: Scan, n: int | str) -> str:
 def scan_column(loop: Loop, op: Scan, carry: str) -> None:
     """Write one step of a scan in a lane loop, where each lane is a row of its own."""
     kind, name, cell = loop.v.type(op.name), loop.v.name[op.name], f"{carry}[l]"
-    step = scan_step(op, cell, f"({arithmetic(scan_dtype(op))}){loop.v.ref(op.arg)}")
+    value, *factor = (f"({arithmetic(scan_dtype(op))}){loop.v.ref(arg)}" for arg in arguments(op))
+    step = scan_step(op, cell, value, *factor)
     result = f"const {kind} {name} = ({kind}){cell};"
     for line in (result, step) if op.exclusive else (step, result):
         loop.text.line(line)
@@ -38,20 +39,25 @@ def scan_lanes(loop: Loop, trip: Pass, carries: Mapping[Scan, str], n: int | str
     scanned."""
     wanted: set[str] = set()
     for op in carries:
-        wanted |= _sources(loop, op.arg, trip)
-    cells = {op: loop.v.names.fresh(f"{op.name}_lane") for op in carries}
-    for op, cell in cells.items():
+        for arg in arguments(op):
+            wanted |= _sources(loop, arg, trip)
+    cells = {
+        (op, arg): loop.v.names.fresh(f"{op.name}_lane") for op in carries for arg in arguments(op)
+    }
+    for (op, _), cell in cells.items():
         loop.text.line(f"alignas(64) {arithmetic(scan_dtype(op))} {cell}[{n}];")
     with loop.lane_loop(n):
         loop.statements([op for op in trip.values if _name(op) in wanted])
-        for op, cell in cells.items():
-            loop.text.line(f"{cell}[l] = {loop.v.ref(op.arg)};")
-    for op, cell in cells.items():
-        _scan_array(loop, op, cell, carries[op], n)
+        for (_, arg), cell in cells.items():
+            loop.text.line(f"{cell}[l] = {loop.v.ref(arg)};")
+    for op, carry in carries.items():
+        cell, *factor = (cells[op, arg] for arg in arguments(op))
+        _scan_array(loop, op, (cell, *factor), carry, n)
         loop.v.arrays[op.name] = f"({loop.v.type(op.name)}){cell}[l]"
 
 
-def _scan_array(loop: Loop, op: Scan, array: str, carry: str, n: int | str) -> None:
+def _scan_array(loop: Loop, op: Scan, arrays: Sequence[str], carry: str, n: int | str) -> None:
+    array = arrays[0]
     if op.op == "sum" and not op.reverse and not op.exclusive and scan_dtype(op) == "float64":
         loop.text.line(f"math::scan_sum<{n}>({array}, {carry});")
         return
@@ -63,7 +69,7 @@ def _scan_array(loop: Loop, op: Scan, array: str, carry: str, n: int | str) -> N
             loop.text.line(f"{lane} = {carry};")
             loop.text.line(scan_step(op, carry, "taken"))
         else:
-            loop.text.line(scan_step(op, carry, lane))
+            loop.text.line(scan_step(op, carry, *(f"{each}[l]" for each in arrays)))
             loop.text.line(f"{lane} = {carry};")
 
 

@@ -169,8 +169,8 @@ class Body:
     def from_pack(self, op: Load, pack: str) -> None:
         """Define a value as one lane of a pack."""
         text = f"{pack}.lane[lane]"
-        self.define(op.name, f"to_float({text})" if op.tensor.dtype in NARROW else text,
-                    op.tensor.dtype)  # fmt: skip
+        is_narrow = op.tensor.dtype in NARROW
+        self.define(op.name, self.language.widened(text) if is_narrow else text, op.tensor.dtype)
 
     def into_pack(self, op: Store, pack: str) -> None:
         """Write a value to one lane of a pack."""
@@ -186,7 +186,7 @@ class Body:
             )
         text = f"{op.tensor.name}[{index}]"
         if op.tensor.dtype in NARROW:
-            text = f"to_float({text})"
+            text = self.language.widened(text)
         conditions = [c for bound in op.bounds for c in inside(bound, point)]
         if conditions:
             fill = self.language.literal(op.fill, held(op.tensor.dtype))
@@ -229,8 +229,9 @@ class Body:
         float."""
         if op.dtype in NARROW and arg.number is None:
             bits = self.names.new(f"{op.name}_bits")
-            self.lines.add(f"{self.language.types[op.dtype]} {bits};", f"put({bits}, {arg.text});")
-            self.define(op.name, f"to_float({bits})", op.dtype)
+            self.lines.add(f"{self.language.types[op.dtype]} {bits};")
+            self.lines.add(self.language.put(bits, arg.text, op.dtype))
+            self.define(op.name, self.language.widened(bits), op.dtype)
         elif arg.dtype == held(op.dtype):
             self.values[op.name] = arg
         else:
@@ -238,7 +239,8 @@ class Body:
 
     def _assign(self, place: str, op: Store) -> None:
         if op.tensor.dtype in NARROW:
-            self.lines.add(f"put({place}, {self.argument(op.value, 'float32')});")
+            text = self.argument(op.value, "float32")
+            self.lines.add(self.language.put(place, text, op.tensor.dtype))
         else:
             self.lines.add(f"{place} = {self.argument(op.value, op.tensor.dtype)};")
 

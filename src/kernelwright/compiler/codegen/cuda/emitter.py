@@ -38,7 +38,7 @@ from kernelwright.compiler.ir.sizes import fixed_only
 class CudaEmitter:
     """The emitter of CUDA C++ for NVIDIA GPUs.
 
-    Contractions other than a matrix times a vector stay with PyTorch.
+    Decaying sums, and contractions other than a matrix times a vector stay with PyTorch.
     """
 
     dialect = "cuda"
@@ -56,6 +56,8 @@ class CudaEmitter:
         if isinstance(step, Contraction):
             return is_thin(step) and not step.stretches
         scans = [op for op in step.body if isinstance(op, Scan)]
+        if any(op.op == "decay" for op in scans):
+            return False
         return not scans or (len({op.reverse for op in scans}) == 1 and len(step.inner) == 1)
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
@@ -68,13 +70,11 @@ class CudaEmitter:
         return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
     def emit(self, program: Program, schedule: Schedule, target: Target) -> Emitted:
-        def piece_of(piece: Own, step: Own) -> Launched:
-            if isinstance(piece, Recurrence):
-                return recurrence.emit_recurrence(fixed_only(piece), schedule[step.name])
-            assert isinstance(piece, Kernel)
-            return _piece(piece, schedule[step.name], self.language)
-
-        parts = assemble(program, lambda step: _staged(step, schedule[step.name]), piece_of)
+        parts = assemble(
+            program,
+            lambda step: _staged(step, schedule[step.name]),
+            lambda piece, step: self.piece(piece, schedule[step.name]),
+        )
         kernels = "\n".join(parts.texts)
         text = self.definitions(f"{self.language.prelude(kernels)}\n{kernels}", parts.names)
         around, runner = around_steps(schedule)
@@ -89,26 +89,41 @@ class CudaEmitter:
         """Return knobs for a step, the most promising first."""
         if isinstance(step, Recurrence):
             return recurrence.choices(step)
-        return kernel_choices(_simplified(step))
+        return kernel_choices(as_kernel(step))
 
     def neighbours(self, step: Own, knobs: Knobs) -> Iterator[Knobs]:
         """Yield knobs like these."""
         if isinstance(step, Recurrence):
             return recurrence.neighbours(step, knobs)
-        return kernel_neighbours(_simplified(step), knobs)
+        return kernel_neighbours(as_kernel(step), knobs)
 
+    def piece(self, piece: Own, knobs: Knobs) -> Launched:
+        """Emit one kernel of a step.
 
-def _simplified(step: Kernel | Contraction) -> Kernel:
-    """Return the step as it is scheduled: few axes, inclusive scans, products as loops."""
-    kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
-    return collapse(kernel)
+        The step's knobs are for its main kernel. The small kernels that add up parts take their
+        first choice, and a vector that is too wide for the main kernel is narrowed.
+        """
+        if isinstance(piece, Recurrence):
+            return recurrence.emit_recurrence(fixed_only(piece), knobs)
+        assert isinstance(piece, Kernel)
+        if "programs" in knobs and totals(piece):
+            return emit_kernel(piece, knobs, self.language)
+        choices = kernel_choices(piece)
+        is_cut = "programs" in knobs or knobs.get("parts", 1) > 1
+        if is_cut and "_parts" not in piece.name:
+            return emit_kernel(piece, choices[0], self.language)
+        if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
+            widest = max(option.get("vector", 1) for option in choices)
+            knobs = {**knobs, "vector": min(knobs["vector"], widest)}
+        return emit_kernel(piece, knobs, self.language)
 
 
 def _staged(step: Own, knobs: Knobs) -> Stages:
-    """Return the kernels that compute the step: one, or more if its rows are cut into parts."""
-    if isinstance(step, Recurrence):
+    """Return the kernels that compute the step: one, or more if its rows are cut into parts. Only
+    the knobs of loop nests have threads."""
+    if "threads" not in knobs:
         return Stages((step,))
-    simple = _simplified(step)
+    simple = as_kernel(step)
     if "programs" in knobs:
         stages = sweep(simple, knobs["programs"])
     elif (parts := knobs.get("parts", 1)) > 1:
@@ -118,19 +133,8 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     return Stages(tuple(collapse(k) for k in stages.steps), stages.workspace)
 
 
-def _piece(piece: Kernel, knobs: Knobs, language: Language) -> Launched:
-    """Emit one kernel of a step.
-
-    The step's knobs are for its main kernel. The small kernels that add up parts take their first
-    choice, and a vector that is too wide for the main kernel is narrowed.
-    """
-    if "programs" in knobs and totals(piece):
-        return emit_kernel(piece, knobs, language)
-    choices = kernel_choices(piece)
-    is_cut = "programs" in knobs or knobs.get("parts", 1) > 1
-    if is_cut and "_parts" not in piece.name:
-        return emit_kernel(piece, choices[0], language)
-    if knobs.get("parts", 1) > 1 and knobs.get("vector", 1) > 1:
-        widest = max(option.get("vector", 1) for option in choices)
-        knobs = {**knobs, "vector": min(knobs["vector"], widest)}
-    return emit_kernel(piece, knobs, language)
+def as_kernel(step: Own) -> Kernel:
+    """Return the step as it is scheduled: few axes, inclusive scans, products as loops."""
+    assert isinstance(step, (Kernel, Contraction))
+    kernel = as_loops(step) if isinstance(step, Contraction) else inclusive(step)
+    return collapse(kernel)

@@ -13,9 +13,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelwright.compiler.codegen.cuda import groups
-from kernelwright.compiler.codegen.cuda.body import Body, Point, Value, at_lane, packed_tensors
+from kernelwright.compiler.codegen.cuda.body import (
+    Body,
+    Point,
+    Value,
+    at_lane,
+    packed_tensors,
+    packs,
+)
 from kernelwright.compiler.codegen.cuda.ops import CUDA, Language, held
-from kernelwright.compiler.codegen.cuda.reserved import COMBINE, RESERVED
+from kernelwright.compiler.codegen.cuda.reserved import COMBINE, spelled
 from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
@@ -35,12 +42,12 @@ processor."""
 
 def emit_kernel(kernel: Kernel, knobs: Mapping[str, Any], language: Language = CUDA) -> Launched:
     """Emit ``kernel`` under ``knobs``: shape, threads, vector, rows, keep."""
-    writer = _Writer(kernel, knobs, language)
+    writer = _Writer(spelled(kernel, language.words), knobs, language)
     text = writer.text()
     written = {t.name for t in kernel.writes}
     tensors = [
-        f"aligned({t.name})" if t.name in writer.packed - written else t.name
-        for t in writer.tensors
+        f"aligned({t.name})" if own.name in writer.packed and t.name not in written else t.name
+        for t, own in zip(tensors_of(kernel), writer.tensors, strict=True)
     ]
     blocks, threads = writer.grid
     before = ""
@@ -68,13 +75,14 @@ class _Writer:
         self.keep = bool(knobs.get("keep", False))
         self.together = int(knobs.get("together", 1))
         self.programs = int(knobs.get("programs", 0))
+        self.ahead = bool(knobs.get("ahead", False))
         self.totals = {op: f"{op.value}_total_{n}" for n, op in enumerate(totals(kernel))}
         self.passes = passes(kernel, keep=self.keep)
         self.kept = kept_values(self.passes) if self.keep else set()
         self.dtypes = dtypes(kernel)
         self.index = language.types["int64" if needs_int64(kernel) else "int32"]
         self.lines = Lines(1)
-        names = Names([*RESERVED, *(t.name for t in self.tensors)])
+        names = Names([*language.words, *(t.name for t in self.tensors)])
         self.body = Body(self.lines, names, opposed_products(kernel.body), language=language)
         self.point = Point({}, {a.name: a.size for a in (*kernel.outer, *kernel.inner)})
         along = kernel.outer if self.shape == "lanes" else kernel.inner
@@ -243,6 +251,29 @@ class _Writer:
             f"for ({self.index} row = program; row < {self.n_rows}; row += {self.programs}) {{"
         )
         self._axes("row", self.kernel.outer, self.point)
+        if self.ahead:
+            self._fetch_next_row()
+
+    def _fetch_next_row(self) -> None:
+        """Ask for the program's next row while this one is reduced: memory is idle meanwhile."""
+        outside, self.body = self.body, self.body.fork()
+        self._open(f"if (row + {self.programs} < {self.n_rows}) {{")
+        point = Point({}, self.point.sizes, vector=self.vector, along=self.kernel.inner[-1].name)
+        self.lines.add(f"const {self.index} next = row + {self.programs};")
+        self._axes("next", self.kernel.outer, point)
+        n_open = self._open_columns(False, point)
+        self._axes("column", self.kernel.inner, point)
+        for op in self.kernel.body:
+            if isinstance(op, Load) and packs(op, point) and self._is_deep(op):
+                self.lines.add(f"fetch({op.tensor.name} + {affine(op.index, point.axis_text)});")
+        for _ in range(n_open + 1):
+            self._close()
+        self.body = outside
+
+    def _is_deep(self, op: Load) -> bool:
+        """Return whether a load reads another place for every row and every column."""
+        inner, outer = ({axis.name for axis in g} for g in (self.kernel.inner, self.kernel.outer))
+        return bool(op.index.axes & inner and op.index.axes & outer)
 
     def _store_totals(self) -> None:
         """Store a program's part of every total."""

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.groups import GROUP_REDUCE
 from kernelwright.compiler.codegen.cuda.recurrence_text import RECURRENCE
+from kernelwright.compiler.codegen.cuda.reserved import RESERVED
 from kernelwright.compiler.codegen.float8 import FLOAT8, narrowing, widening
 from kernelwright.compiler.codegen.gpu.axes import start_value
 from kernelwright.compiler.ir.ir import NARROW
@@ -31,7 +32,8 @@ _OPERATORS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
     "square": "{0} * {0}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}",
     "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}", "and": "{0} & {1}",
-    "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "{0} == 0", "isnan": "{0} != {0}",
+    "or": "{0} | {1}", "xor": "{0} ^ {1}", "rshift": "{0} >> {1}",
+    "not": "{0} == 0", "isnan": "{0} != {0}",
     "where": "{0} ? {1} : {2}", "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
     "sign": "({0} > 0) - ({0} < 0)",
 }  # fmt: skip
@@ -141,6 +143,14 @@ template <class T> DEVICE Place<T> shuffle(Place<T> x, int mask) {
     return {shuffle(x.value, mask), shuffle(x.at, mask)};
 }
 """,
+    "fetch": """\
+// Bring what is read soon from memory to the L2 cache.
+DEVICE void fetch(const void* place) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" :: "l"(place));
+#endif
+}
+""",
     "warp_reduce": """\
 // Every lane of the warp gets the combination of all 32 lanes.
 template <class T, class Combine> DEVICE T warp_reduce(T x, Combine combine) {
@@ -217,7 +227,7 @@ _NEEDS = {
     "shuffle_place": ("shuffle", "Place"), "NAN": (), "group_reduce": ("warp_reduce",),
 }  # fmt: skip
 _ORDER = (
-    "within", "rounded_product", "expm1_of",
+    "within", "rounded_product", "expm1_of", "fetch",
     "float16", "bfloat16", *FLOAT8,
     "INF", "NAN", "Pack", "maximum", "minimum", "Sum", "Product", "Maximum",
     "Minimum", "Any", "All", "Place", "FirstGreatest", "FirstLeast", "shuffle", "shuffle_place",
@@ -232,6 +242,8 @@ class Language:
 
     types: Mapping[str, str] = TYPES
     """dtype → type."""
+    words: Sequence[str] = RESERVED
+    """Names that neither a tensor nor a value may have in a kernel."""
     wide_suffix = "ll"
     device = "#define DEVICE __device__ __forceinline__\n"
     pieces: Mapping[str, str] = _PIECES
@@ -291,6 +303,14 @@ class Language:
         if threads == 32:
             return "", f"warp_reduce({own}, {combine}())"
         return "", f"block_reduce<THREADS>({own}, {combine}())"
+
+    def widened(self, text: str) -> str:
+        """Return a number of a type in which nothing is computed as a float."""
+        return f"to_float({text})"
+
+    def put(self, place: str, text: str, dtype: str) -> str:
+        """Return the statement that rounds a float to such a type, ``dtype``, and keeps it."""
+        return f"put({place}, {text});"
 
     def literal(self, value: float | int | bool, dtype: str) -> str:
         """Return a number as a literal of ``dtype``."""

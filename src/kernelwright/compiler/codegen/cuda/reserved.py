@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kernelwright.compiler.codegen.gpu.names import Names
+from kernelwright.compiler.ir.ir import Contraction, Kernel
+from kernelwright.compiler.ir.ops import with_names
 from kernelwright.compiler.ir.sizes import NAMES
 
+Nest = TypeVar("Nest", Kernel, Contraction)
 RESERVED = (
     *NAMES,
     "row", "column", "lane", "item", "live", "place", "start", "position", "INF", "NAN", "DEVICE",
@@ -19,3 +27,21 @@ RESERVED = (
 
 COMBINE = {"sum": "Sum", "prod": "Product", "max": "Maximum", "min": "Minimum", "any": "Any",
            "all": "All", "argmax": "FirstGreatest", "argmin": "FirstLeast"}  # fmt: skip
+
+
+def spelled(step: Nest, words: Collection[str]) -> Nest:
+    """Return ``step`` with other names for the tensors that are called like one of ``words``: a
+    module's arguments and attributes may be called anything."""
+    tensors = {tensor.name for tensor in (*step.reads, *step.writes)}
+    names = Names([*words, *tensors])
+    other = {name: names.new(name) for name in sorted(tensors & set(words))}
+    if not other:
+        return step
+
+    def named(op: Any) -> Any:
+        return with_names(op, str, lambda name: other.get(name, name))
+
+    body = tuple(map(named, step.body))
+    if isinstance(step, Kernel):
+        return replace(step, body=body)
+    return replace(step, a=named(step.a), b=named(step.b), body=body)

@@ -108,9 +108,11 @@ def _sweeps(kernel: Kernel, shape: Nest) -> list[Knobs]:
         sizes = [max(64, min(1024, n)) for n in (wanted, wanted // 2, 2 * wanted)]
         options = [(_row(n, vector, keep=True), max(1, 1024 // n)) for n in sizes]
         options.append((options[0][0], 2 * options[0][1]))
-    return [
-        {**knobs, "programs": _whole(shares(kernel, 1, n), knobs["rows"])} for knobs, n in options
+    sweeps = [
+        {**knobs, "programs": _whole(shares(kernel, 1, n), knobs["rows"]), "ahead": vector > 1}
+        for knobs, n in options
     ]
+    return [sweeps[0], {**sweeps[0], "ahead": False}, *sweeps[1:]]
 
 
 def _whole(programs: int, rows: int) -> int:
@@ -154,6 +156,7 @@ def _space(kernel: Kernel, knobs: Knobs) -> StepSpace:
             Knob("rows", powers_of_two(1, 32)),
             Knob("parts", powers_of_two(2, 4096)),
             Knob("programs", SHARES),
+            Knob("ahead", (False, True), is_ordered=False),
         ),
         lambda choice: _is_legal(kernel, choice),
     )

@@ -28,7 +28,7 @@ from kernelwright.compiler.ir.ir import (
 )
 from kernelwright.compiler.ir.ops import arguments, indices, with_indices, with_names
 
-SCAN_START = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}
+SCAN_START = {"sum": 0, "decay": 0, "prod": 1, "max": -math.inf, "min": math.inf}
 
 
 def size_of(axes: Iterable[Axis]) -> int:

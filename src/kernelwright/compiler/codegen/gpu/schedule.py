@@ -19,6 +19,7 @@ from kernelwright.compiler.ir.ir import (
     Kernel,
     Program,
     Recurrence,
+    Tensor,
 )
 from kernelwright.compiler.ir.sizes import free_reaches
 from kernelwright.compiler.ir.steps import references
@@ -49,6 +50,19 @@ NEAR = 6.0
 measured."""
 COPY_BYTES_S = 4.28e12
 """Bytes per second of a copy in memory, measured on an H200."""
+FLOAT_FLOPS_S, HALF_FLOPS_S = 60e12, 600e12
+"""Operations per second of a product: of float32, nine tenths of the peak in NVIDIA's H200
+datasheet, and of narrower types on the tensor cores, as large products of cuBLAS reach."""
+BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "float32": 4,
+    "int32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+}
+"""Bytes of a number; those of other types have one."""
 QUICKER = {"bf16x3_6": 1.9, "fp16x2_3": 3.6}
 """Speed relative to a float32 product, by form of the parts; measured at 4096 x 4096 x 4096 on an
 H200."""
@@ -176,9 +190,13 @@ def _copies_s(program: Program) -> float:
     """Return the seconds needed to copy a graph's inputs and outputs."""
     returned = set(references(program.outputs))
     made = [t for s in program.steps for t in (s.outputs if isinstance(s, Call) else s.writes)]
-    moved = {t.name: t.n_elements for t in (*program.inputs, *made) if t.name in returned}
-    moved |= {t.name: t.n_elements for t in program.inputs}
-    return 2 * 4.0 * sum(moved.values()) / COPY_BYTES_S
+    moved = {t.name: _bytes(t) for t in (*program.inputs, *made) if t.name in returned}
+    moved |= {t.name: _bytes(t) for t in program.inputs}
+    return 2 * sum(moved.values()) / COPY_BYTES_S
+
+
+def _bytes(tensor: Tensor) -> float:
+    return float(tensor.n_elements * BYTES.get(tensor.dtype, 1))
 
 
 def _form(knobs: Knobs) -> str:
@@ -190,10 +208,10 @@ def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
     if isinstance(step, Recurrence):
         return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
     if isinstance(step, Attention):
-        return 4.0 * step.q.n_elements * step.k.shape[2] / 60e12
-    moved_bytes = 4.0 * sum(t.n_elements for t in (*step.reads, *step.writes))
-    seconds = moved_bytes / COPY_BYTES_S
+        return 4.0 * step.q.n_elements * step.k.shape[2] / FLOAT_FLOPS_S
+    seconds = sum(map(_bytes, (*step.reads, *step.writes))) / COPY_BYTES_S
     if isinstance(step, Contraction):
         points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)
-        seconds = max(seconds, 2.0 * points / 60e12)  # fp32 peak, NVIDIA H200 datasheet (67e12)
+        is_wide = BYTES.get(step.a.tensor.dtype, 1) >= 4
+        seconds = max(seconds, 2.0 * points / (FLOAT_FLOPS_S if is_wide else HALF_FLOPS_S))
     return seconds

@@ -69,7 +69,7 @@ def levels(kernel: Kernel) -> dict[str, int]:
             case Compute():
                 level[op.name] = max((level[arg] for arg in op.args), default=0)
             case Scan():
-                level[op.name] = level[op.arg]
+                level[op.name] = max(level[arg] for arg in arguments(op))
             case Const() | Iota():
                 level[op.name] = 0
     return level

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from kernelwright.compiler.codegen.cuda.ops import Language
+from kernelwright.compiler.codegen.cuda.reserved import RESERVED
+from kernelwright.compiler.codegen.float8 import FLOAT8
 
 _PIECES = {
     "within": """\
@@ -27,11 +29,6 @@ DEVICE float rounded_product(float a, float b) {
 DEVICE float expm1_of(float x) {  // PyTorch's is exact near zero, and less so elsewhere
     return metal::abs(x) < 0.5f ? c10::metal::expm1f(x) : metal::precise::exp(x) - 1.0f;
 }
-""",
-    "float16": """\
-typedef half float16;
-DEVICE float to_float(half x) { return float(x); }
-#define put(place, x) (place) = half(x)
 """,
     "INF": """\
 #define INF INFINITY
@@ -80,10 +77,16 @@ DEVICE T column_reduce(T x, Combine combine, threadgroup T* parts, uint3 at) {
 }
 """,
 }
-_SHARED = {name: text.replace("long long", "long") for name, text in Language.pieces.items()}
+_OTHERS = ("float16", "bfloat16", *FLOAT8, "block_scan", "run_cell", "group_reduce")
+"""Pieces of CUDA C++ that Metal has a type for, or no kernels with."""
+_SHARED = {
+    name: text.replace("long long", "long")
+    for name, text in Language.pieces.items()
+    if name not in _OTHERS
+}
 _TYPES = {
-    "float32": "float", "float16": "float16", "int64": "long", "int32": "int", "int16": "short",
-    "int8": "char", "uint8": "uchar", "bool": "bool",
+    "float32": "float", "float16": "half", "bfloat16": "bfloat", "int64": "long", "int32": "int",
+    "int16": "short", "int8": "char", "uint8": "uchar", "bool": "bool",
 }  # fmt: skip
 _FUNCTIONS = {
     "abs": "metal::abs", "erf": "c10::metal::erf", "expm1": "expm1_of",
@@ -99,10 +102,19 @@ _HEADERS = {
 """Function → the header that torch has it in, and pastes into the text."""
 
 
+_WORDS = (
+    "kernel", "vertex", "fragment", "device", "constant", "thread", "threadgroup", "half", "bfloat",
+    "uchar", "ushort", "uint", "ulong", "size_t", "uniform", "array", "sampler", "metal", "c10",
+    "uint2", "uint3", "float2", "float3", "float4", "half2", "half4", "within", "shuffle",
+)  # fmt: skip
+"""Words of the language, and names at its outermost level, beside those of CUDA C++."""
+
+
 class MetalLanguage(Language):
     """The words and forms of the Metal Shading Language that differ from CUDA C++."""
 
     types: Mapping[str, str] = MappingProxyType(_TYPES)
+    words: Sequence[str] = (*RESERVED, *_WORDS)
     wide_suffix = "l"
     device = "#include <metal_stdlib>\n#define DEVICE inline\n"
     pieces: Mapping[str, str] = MappingProxyType(_SHARED | _PIECES)
@@ -151,6 +163,12 @@ class MetalLanguage(Language):
             return super().reduce(shape, threads, own, combine, kind)
         text = f"block_reduce<THREADS>({own}, {combine}(), {parts}, threadIdx.x)"
         return f"threadgroup {kind} {parts}[THREADS / 32];", text
+
+    def widened(self, text: str) -> str:
+        return f"float({text})"
+
+    def put(self, place: str, text: str, dtype: str) -> str:
+        return f"{place} = {self.types[dtype]}({text});"
 
     def function(self, op: str, dtype: str) -> str:
         return _FUNCTIONS.get(op, f"metal::precise::{op}")

@@ -10,6 +10,7 @@ of reductions. In a kernel with totals, a program goes through several rows, or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kernelwright.compiler.codegen.gpu.axes import size_of, start_value, tensors_of
@@ -254,7 +255,8 @@ class _Writer:
         names = {op: self.names.new(f"{op.value}_total") for op in totals(self.kernel)}
         for op, name in names.items():
             self.lines.add(f"{name} = tl.full({self.tile_shape}, 0.0, {TYPES[held_in(op)]})")
-        place, end = self.names.new("place"), -(-self.n_rows // self.rows)
+        place = self.names.new("place")
+        end = (self.n_rows + self.rows - 1) // self.rows  # Triton's division rounds towards zero
         each = f"tl.program_id(0), {end}, {self.programs}"
         loop = f"tl.range({each}, num_stages={self.ahead})" if self.ahead > 1 else f"range({each})"
         self.lines.add(f"for {place} in {loop}:")
@@ -324,6 +326,7 @@ class _Writer:
     def _walk_window(self, part: Pass) -> None:
         ops = part.inner
         accumulators = {op.name: self._accumulators(op) for op in part.reduces}
+        carries = {op.name: self._carry(op) for op in ops if isinstance(op, Scan)}
         outside, self.body = self.body, self.body.fork()
         self.names = self.body.names
         tile = Tile(
@@ -343,6 +346,8 @@ class _Writer:
             if isinstance(op, Reduce):
                 position = row_number(self.kernel.inner, tile.axis_text)
                 self._accumulate(op, accumulators[op.name], position, "")
+            elif isinstance(op, Scan):
+                self._scan_step(op, carries[op.name])
             else:
                 self.body.emit(op, tile)
         self.lines.depth = depth
@@ -431,13 +436,47 @@ class _Writer:
 
     def _carry(self, scanned: Scan) -> str:
         name = self.names.new(scanned.name + "_carry")
-        shape = "(ROWS, 1)" if self.shape == "rows" else "()"
+        shape = {"rows": "(ROWS, 1)", "lanes": "(BLOCK,)"}.get(self.shape, "()")
         dtype = held(scanned.dtype)
         self.lines.add(f"{name} = tl.full({shape}, {neutral(scanned.op, dtype)}, {TYPES[dtype]})")
         return name
 
+    def _scan_step(self, op: Scan, carry: str) -> None:
+        """Emit one step of a scan in a loop, of one row for each lane."""
+        dtype = held(op.dtype)
+        value = self.body.argument(op.arg, dtype)
+        if op.factor:
+            text = f"{self.body.argument(op.factor, dtype)} * {carry} + {value}"
+        else:
+            text = accumulate(op.op, carry, value, dtype)
+        self.lines.add(f"{carry} = {text}")
+        axes = [a.name for a in (*self.kernel.outer, *self.kernel.inner)]
+        self.body.define(op.name, carry, op.dtype, axes)
+
+    def _decay_tile(self, op: Scan, mask: str, carry: str | None) -> None:
+        """Emit a decaying sum of the block; past the end nothing is added."""
+        added, kept = (self.names.new(f"{op.name}_{what}") for what in ("added", "kept"))
+        self.lines.add(f"{added} = {self._live_argument(op, mask)}")
+        factor = replace(op, op="prod", arg=op.factor)
+        self.lines.add(f"{kept} = {self._live_argument(factor, mask)}")
+        scanned = f"tl.associative_scan(({kept}, {added}), {self.axis}, decayed)"
+        self.lines.add(f"{kept}, {added} = {scanned}")
+        axes = [a.name for a in (*self.kernel.outer, *self.kernel.inner)]
+        if not carry:
+            self.body.define(op.name, added, op.dtype, axes)
+            return
+        self.lines.add(f"{added} = {kept} * {carry} + {added}")
+        self.body.define(op.name, added, op.dtype, axes)
+        last = "tl.arange(0, BLOCK)" + ("[None, :]" if self.shape == "rows" else "")
+        text = f"tl.where({last} == BLOCK - 1, {added}, 0.0)"
+        whole = reduce("sum", text, self.axis, held(op.dtype), keep_dims=self.shape == "rows")
+        self.lines.add(f"{carry} = {whole}")
+
     def _scan_tile(self, op: Scan, mask: str, carry: str | None) -> None:
         """Emit a scan of the block; with a carry, it continues from all blocks before."""
+        if op.factor:
+            self._decay_tile(op, mask, carry)
+            return
         dtype = held(op.dtype)
         value = self.names.new(op.name + "_lanes")
         self.lines.add(f"{value} = {self._live_argument(op, mask)}")

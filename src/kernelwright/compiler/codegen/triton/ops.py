@@ -25,7 +25,8 @@ _BOTH = {  # operator → Triton text that is the same on a GPU and in the inter
     "abs": "tl.abs({0})", "floor": "tl.floor({0})", "ceil": "tl.ceil({0})",
     "square": "{0} * {0}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}",
     "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}", "and": "{0} & {1}",
-    "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "{0} == 0", "isnan": "{0} != {0}",
+    "or": "{0} | {1}", "xor": "{0} ^ {1}", "rshift": "{0} >> {1}",
+    "not": "{0} == 0", "isnan": "{0} != {0}",
     "isinf": 'tl.abs({0}) == float("inf")', "where": "tl.where({0}, {1}, {2})",
     "erf": "tl.erf({0})", "within": "tl.where(({0} >= 0) & ({0} < {1}), {0}, 0)",
     "sign": "tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, 0.0))",
@@ -88,6 +89,12 @@ def tile_max(x, axis: tl.constexpr, keep_dims: tl.constexpr):
 @triton.jit
 def tile_min(x, axis: tl.constexpr, keep_dims: tl.constexpr):
     return tl.reduce(x, axis, nan_minimum, keep_dims=keep_dims)
+""",
+    "decayed": """\
+@triton.jit
+def decayed(kept, added, kept_after, added_after):
+    # two stretches of a decaying sum as one
+    return kept * kept_after, added * kept_after + added_after
 """,
     "multiply": """\
 @triton.jit

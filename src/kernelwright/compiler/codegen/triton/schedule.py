@@ -19,7 +19,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
 from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.codegen.gpu.totals import SHARES, shares, totals
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
-from kernelwright.compiler.ir.ir import Kernel, Load, Store
+from kernelwright.compiler.ir.ir import Kernel, Load, Scan, Store
 
 MAX_IN_REGISTERS = 16384
 """Largest number of columns of a row that stays in registers: 16 float32 values per thread with 32
@@ -31,6 +31,11 @@ LEAST_COLUMN, MOST_COLUMN = 64, 4096
 cache."""
 SECTOR_FLOATS = 8
 """Number of float32 values that one memory access fetches at least: 32 bytes."""
+
+LOOPS: tuple[Knobs, ...] = tuple(
+    {"shape": "lanes", "block": block, "warps": warps} for block, warps in ((128, 4), (32, 1))
+)
+"""Knobs of scans down the columns of a matrix, as a loop over rows with a column for each lane."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
@@ -44,6 +49,8 @@ def kernel_choices(kernel: Kernel) -> list[Knobs]:
         options = _rows(shape, splittable=can_split(kernel))
     else:
         options = _columns(shape, splittable=can_split(kernel))
+        if shape.has_scan and not any(isinstance(op, Scan) and op.reverse for op in kernel.body):
+            options[1:1] = LOOPS
     return options
 
 

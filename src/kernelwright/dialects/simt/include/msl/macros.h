@@ -4,8 +4,13 @@
 #define __METAL__ 1
 #define __METAL_VERSION__ 320
 #define __HAVE_BFLOAT__ 1
+#define __METAL_MAYBE_FAST_MATH__ 0
+#define __METAL_FAST_MATH__ 1
+#define __METAL_PRECISE_MATH__ 0
 #define METAL_FUNC inline __attribute__((__always_inline__))
 #define METAL_CONST const
+#define coherent(scope)
+#define static_cast msl_static_cast
 #define METAL_ALIGN(n) alignas(n)
 #define assert(condition) ((void)0)
 #define INFINITY __builtin_inff()

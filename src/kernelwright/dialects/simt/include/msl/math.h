@@ -5,7 +5,10 @@
 
 namespace metal {
 
-#define MSL_EACH_FLOAT(f, ...) f(float, __VA_ARGS__) f(half, __VA_ARGS__) f(bfloat, __VA_ARGS__)
+// Those on bfloat are templates, because programs define their own ones for it.
+#define MSL_BFLOAT template <typename B, typename = enable_if_t<is_same_v<B, bfloat>>> inline
+#define MSL_EACH_FLOAT(f, ...) \
+  f(inline, float, __VA_ARGS__) f(inline, half, __VA_ARGS__) f(MSL_BFLOAT, B, __VA_ARGS__)
 #define MSL_EACH_INTEGER(f, ...)                                                          \
   f(char, __VA_ARGS__) f(uchar, __VA_ARGS__) f(short, __VA_ARGS__) f(ushort, __VA_ARGS__) \
   f(int, __VA_ARGS__) f(uint, __VA_ARGS__) f(long, __VA_ARGS__) f(ulong, __VA_ARGS__)
@@ -33,18 +36,18 @@ namespace metal {
     for (int i = 0; i < N; ++i) a[i] = name(a[i], b[i], c[i]);                            \
     return a;                                                                             \
   }
-#define MSL_SCALAR1(type, name, ...)                            \
-  inline type name(type a) {                                    \
+#define MSL_SCALAR1(head, type, name, ...)                            \
+  head type name(type a) {                                    \
     const float x = static_cast<float>(a);                      \
     return static_cast<type>(__VA_ARGS__);                      \
   }
-#define MSL_SCALAR2(type, name, ...)                                          \
-  inline type name(type a, type b) {                                          \
+#define MSL_SCALAR2(head, type, name, ...)                                          \
+  head type name(type a, type b) {                                          \
     const float x = static_cast<float>(a), y = static_cast<float>(b);         \
     return static_cast<type>(__VA_ARGS__);                                    \
   }
-#define MSL_SCALAR3(type, name, ...)                                          \
-  inline type name(type a, type b, type c) {                                  \
+#define MSL_SCALAR3(head, type, name, ...)                                          \
+  head type name(type a, type b, type c) {                                  \
     const float x = static_cast<float>(a), y = static_cast<float>(b), z = static_cast<float>(c); \
     return static_cast<type>(__VA_ARGS__);                                    \
   }
@@ -95,23 +98,25 @@ MSL_FUNCTION2(nextafter, __builtin_nextafterf(x, y))
 MSL_FUNCTION3(fmax3, __builtin_fmaxf(__builtin_fmaxf(x, y), z))
 MSL_FUNCTION3(fmin3, __builtin_fminf(__builtin_fminf(x, y), z))
 MSL_FUNCTION3(max3, __builtin_fmaxf(__builtin_fmaxf(x, y), z))
+MSL_FUNCTION3(fmedian3, __builtin_fmaxf(__builtin_fminf(x, y), __builtin_fminf(__builtin_fmaxf(x, y), z)))
+MSL_FUNCTION3(median3, __builtin_fmaxf(__builtin_fminf(x, y), __builtin_fminf(__builtin_fmaxf(x, y), z)))
 MSL_FUNCTION3(min3, __builtin_fminf(__builtin_fminf(x, y), z))
 
-#define MSL_PARTS(type, unused)                                                       \
-  inline type ldexp(type x, int k) { return static_cast<type>(__builtin_ldexpf(static_cast<float>(x), k)); } \
-  inline type frexp(type x, int& k) { return static_cast<type>(__builtin_frexpf(static_cast<float>(x), &k)); } \
-  inline type modf(type x, type& whole) {                                             \
+#define MSL_PARTS(head, type, unused)                                                       \
+  head type ldexp(type x, int k) { return static_cast<type>(__builtin_ldexpf(static_cast<float>(x), k)); } \
+  head type frexp(type x, int& k) { return static_cast<type>(__builtin_frexpf(static_cast<float>(x), &k)); } \
+  head type modf(type x, type& whole) {                                             \
     whole = trunc(x);                                                                 \
     return copysign(__builtin_isinf(static_cast<float>(x)) ? type(0) : type(x - whole), x); \
   }                                                                                   \
-  inline int ilogb(type x) { return __builtin_ilogbf(static_cast<float>(x)); }        \
-  inline bool isnan(type x) { return __builtin_isnan(static_cast<float>(x)); }        \
-  inline bool isinf(type x) { return __builtin_isinf(static_cast<float>(x)); }        \
-  inline bool isfinite(type x) { return __builtin_isfinite(static_cast<float>(x)); }  \
-  inline bool isnormal(type x) { return __builtin_isnormal(static_cast<float>(x)); }  \
-  inline bool signbit(type x) { return __builtin_signbit(static_cast<float>(x)); }    \
-  inline bool isunordered(type x, type y) { return isnan(x) || isnan(y); }            \
-  inline bool isordered(type x, type y) { return !isunordered(x, y); }
+  head int ilogb(type x) { return __builtin_ilogbf(static_cast<float>(x)); }        \
+  head bool isnan(type x) { return __builtin_isnan(static_cast<float>(x)); }        \
+  head bool isinf(type x) { return __builtin_isinf(static_cast<float>(x)); }        \
+  head bool isfinite(type x) { return __builtin_isfinite(static_cast<float>(x)); }  \
+  head bool isnormal(type x) { return __builtin_isnormal(static_cast<float>(x)); }  \
+  head bool signbit(type x) { return __builtin_signbit(static_cast<float>(x)); }    \
+  head bool isunordered(type x, type y) { return isnan(x) || isnan(y); }            \
+  head bool isordered(type x, type y) { return !isunordered(x, y); }
 MSL_EACH_FLOAT(MSL_PARTS, )
 #define MSL_TEST(name)                                                        \
   template <typename T, int N> vec<bool, N> name(vec<T, N> a) {               \
@@ -215,6 +220,8 @@ template <typename T> vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
 }
 
 #undef MSL_EACH_INTEGER
+#undef MSL_EACH_FLOAT
+#undef MSL_BFLOAT
 #undef MSL_SCALAR1
 #undef MSL_SCALAR2
 #undef MSL_SCALAR3

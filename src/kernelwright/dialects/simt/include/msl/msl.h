@@ -5,6 +5,7 @@
 #include "msl/math.h"
 #include "msl/simd.h"
 #include "msl/atomic.h"
+#include "msl/internal.h"
 #include "simt/metal.h"
 
 #pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
@@ -99,6 +100,17 @@ struct Bound<Kernel, KindsAndIndices...> {
 
 }  // namespace simt_metal
 #pragma clang attribute pop
+
+// static_cast, which macros.h renames: clang has no conversion between half and bfloat.
+template <typename T, typename U> constexpr T msl_static_cast(U&& value) {
+  using From = metal::remove_cv_t<metal::remove_reference_t<U>>;
+  if constexpr ((metal::is_same_v<T, metal::bfloat> && metal::is_same_v<From, metal::half>) ||
+                (metal::is_same_v<T, metal::half> && metal::is_same_v<From, metal::bfloat>)) {
+    return static_cast<T>(static_cast<float>(value));
+  } else {
+    return static_cast<T>(static_cast<U&&>(value));
+  }
+}
 
 #define device
 #define constant const

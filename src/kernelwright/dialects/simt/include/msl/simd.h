@@ -6,8 +6,9 @@
 // Source: Metal Shading Language Specification 4, sections 6.7 and 6.9.
 #pragma once
 
-// The emulation's own functions are not checked: they read memory that no kernel sees.
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+// The emulation's own functions are not checked: they read memory that no kernel sees. They are
+// convergent, so that their callers stay so: a call must not become two, one of them for some lanes.
+#pragma clang attribute push(__attribute__((no_sanitize("thread"), convergent)), apply_to = function)
 #define SIMT_RAW __attribute__((noinline))
 // A collective's call must stay one call: its return address says where in the program it stands.
 #define SIMT_COLLECTIVE SIMT_RAW __attribute__((convergent, noduplicate))
@@ -95,7 +96,6 @@ enum memory_order {
 };
 enum thread_scope {
   thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device,
-  thread_scope_system,
 };
 
 SIMT_COLLECTIVE inline void threadgroup_barrier(mem_flags, thread_scope = thread_scope_threadgroup) {
@@ -286,6 +286,9 @@ template <typename T, int R = 8, int C = 8> struct simdgroup_matrix {
   const vec<T, 2>& thread_elements() const { return held; }
   static int row_of(int lane) { return (lane / 4 & 4) + lane / 2 % 4; }
   static int column_of(int lane) { return (lane / 4 & 2) * 2 + lane % 2 * 2; }
+  static int lane_of(int row, int column) {
+    return (row & 4) * 4 + (column & 4) * 2 + row % 4 * 2 + column / 2 % 2;
+  }
 };
 using simdgroup_float8x8 = simdgroup_matrix<float>;
 using simdgroup_half8x8 = simdgroup_matrix<half>;
@@ -309,30 +312,29 @@ inline unsigned long element_at(int k, unsigned long stride, metal::ulong2 origi
   return (row + origin.y) * stride + column + origin.x;
 }
 
-template <typename M> SIMT_RAW void gather(const M& matrix, float (&all)[8][8], unsigned long site) {
-  exchange(metal::float2(matrix.held), site, [&](const Snapshot& lanes) {
-    if (lanes.active != 0xffffffffu)
-      simt_complain("lane", site, "a simdgroup's matrix needs all of its 32 lanes");
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto pair = word_of<metal::float2>(lanes, lane);
-      all[M::row_of(lane)][M::column_of(lane)] = pair.x;
-      all[M::row_of(lane)][M::column_of(lane) + 1] = pair.y;
-    }
-    return 0;
-  });
-}
-
+// Both factors go to the other lanes at once, and a lane reads only what its two sums need: matrix
+// products are most of what such kernels do.
 template <typename D, typename A, typename B, typename C>
 SIMT_RAW void multiply(D& d, const A& a, const B& b, const C* c, unsigned long site) {
-  float left[8][8], right[8][8];
-  gather(a, left, site);
-  gather(b, right, site);
-  const int row = D::row_of(simt_lane()), column = D::column_of(simt_lane());
-  for (int k = 0; k < 2; ++k) {
-    float sum = c ? static_cast<float>(c->held[k]) : 0.0f;
-    for (int i = 0; i < 8; ++i) sum += left[row][i] * right[i][column + k];
-    d.held[k] = static_cast<metal::remove_reference_t<decltype(d.held[k])>>(sum);
-  }
+  using T = metal::remove_reference_t<decltype(d.held[0])>;
+  const metal::float4 pairs(metal::float2(a.held), metal::float2(b.held));
+  exchange(pairs, site, [&](const Snapshot& lanes) {
+    if (lanes.active != 0xffffffffu)
+      simt_complain("lane", site, "a simdgroup's matrix needs all of its 32 lanes");
+    const auto of = [&](int row, int column) {
+      return reinterpret_cast<const float*>(lanes.words[D::lane_of(row, column)]);
+    };
+    const int row = D::row_of(simt_lane()), column = D::column_of(simt_lane());
+    float sums[2] = {};
+    for (int k = 0; c && k < 2; ++k) sums[k] = static_cast<float>(c->held[k]);
+    for (int i = 0; i < 8; ++i) {
+      const float left = of(row, i)[i % 2];
+      const float* right = of(i, column) + 2;
+      for (int k = 0; k < 2; ++k) sums[k] += left * right[k];
+    }
+    for (int k = 0; k < 2; ++k) d.held[k] = static_cast<T>(sums[k]);
+    return 0;
+  });
 }
 
 }  // namespace simt
@@ -353,7 +355,7 @@ void simdgroup_store(const simdgroup_matrix<T>& m, S* to, ulong stride = 8,
   for (int k = 0; k < 2; ++k)
     to[simt::element_at(k, stride, origin, is_transposed)] = static_cast<S>(m.held[k]);
 }
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+#pragma clang attribute push(__attribute__((no_sanitize("thread"), convergent)), apply_to = function)
 template <typename D, typename A, typename B, typename C>
 SIMT_COLLECTIVE void simdgroup_multiply_accumulate(
     simdgroup_matrix<D>& d, const simdgroup_matrix<A>& a, const simdgroup_matrix<B>& b,
@@ -364,6 +366,12 @@ template <typename D, typename A, typename B>
 SIMT_COLLECTIVE void simdgroup_multiply(simdgroup_matrix<D>& d, const simdgroup_matrix<A>& a,
                                         const simdgroup_matrix<B>& b) {
   simt::multiply(d, a, b, static_cast<simdgroup_matrix<D>*>(nullptr), SIMT_SITE);
+}
+template <typename T> SIMT_COLLECTIVE simdgroup_matrix<T> operator*(
+    const simdgroup_matrix<T>& a, const simdgroup_matrix<T>& b) {
+  simdgroup_matrix<T> product;
+  simt::multiply(product, a, b, static_cast<simdgroup_matrix<T>*>(nullptr), SIMT_SITE);
+  return product;
 }
 #pragma clang attribute pop
 

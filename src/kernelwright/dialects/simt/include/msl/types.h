@@ -93,7 +93,6 @@ MSL_TRAIT(is_reference, __is_reference(T))
 MSL_TRAIT(is_void, __is_void(T))
 MSL_TRAIT(is_enum, __is_enum(T))
 MSL_TRAIT(is_class, __is_class(T))
-MSL_TRAIT(is_empty, __is_empty(T))
 MSL_TRAIT(is_union, __is_union(T))
 MSL_TRAIT(is_trivially_copyable, __is_trivially_copyable(T))
 #undef MSL_TRAIT
@@ -109,15 +108,18 @@ template <bool B, typename T = void> using enable_if_t = typename enable_if<B, T
 template <bool B, typename T, typename F> struct conditional { using type = T; };
 template <typename T, typename F> struct conditional<false, T, F> { using type = F; };
 template <bool B, typename T, typename F> using conditional_t = typename conditional<B, T, F>::type;
-template <typename...> using void_t = void;
 template <typename T> struct type_identity { using type = T; };
 template <typename T> using type_identity_t = typename type_identity<T>::type;
 template <typename T> add_rvalue_reference_t<T> declval() noexcept;
+template <typename T> struct remove_addrspace { using type = T; };  // they are erased
+template <typename T> using remove_addrspace_t = T;
 template <typename... B> constexpr bool conjunction_v = (bool(B::value) && ...);
 template <typename... B> constexpr bool disjunction_v = (bool(B::value) || ...);
 template <typename B> constexpr bool negation_v = !bool(B::value);
 template <typename... B> struct conjunction : bool_constant<conjunction_v<B...>> {};
 template <typename... B> struct disjunction : bool_constant<disjunction_v<B...>> {};
+template <typename... B> using _conjunction = conjunction<B...>;
+template <typename... B> using _disjunction = disjunction<B...>;
 template <typename B> struct negation : bool_constant<!bool(B::value)> {};
 template <typename F, typename... A> using invoke_result_t = decltype(declval<F>()(declval<A>()...));
 template <typename F> struct result_of;
@@ -125,12 +127,6 @@ template <typename F, typename... A> struct result_of<F(A...)> {
   using type = invoke_result_t<F, A...>;
 };
 template <typename F> using result_of_t = typename result_of<F>::type;
-template <typename T> constexpr remove_reference_t<T>&& move(T&& value) {
-  return static_cast<remove_reference_t<T>&&>(value);
-}
-template <typename T> constexpr T&& forward(remove_reference_t<T>& value) {
-  return static_cast<T&&>(value);
-}
 template <typename T> constexpr void swap(T& a, T& b) {
   T kept = a;
   a = b;
@@ -383,7 +379,7 @@ template <typename T, int C, int R> matrix<T, R, C> transpose(const matrix<T, C,
 template <typename T> struct numeric_limits {
   static constexpr bool is_signed = is_signed_v<T>, is_integer = true;
   static constexpr int digits = 8 * sizeof(T) - is_signed;
-  static constexpr T max() { return T(~(~0ull << digits)); }
+  static constexpr T max() { return T(~0ull >> (64 - digits)); }
   static constexpr T min() { return T(~max()); }
   static constexpr T lowest() { return min(); }
 };
@@ -408,6 +404,15 @@ template <> struct numeric_limits<bool> {
 MSL_LIMITS(float, 3.40282346638528859812e+38f, 1.17549435082228750797e-38f, 1.1920928955078125e-07f, 24)
 MSL_LIMITS(half, 65504.0f, 6.103515625e-05f, 0.0009765625f, 11)
 MSL_LIMITS(bfloat, 3.38953138925153547590e+38f, 1.17549435082228750797e-38f, 0.0078125f, 8)
+
+struct os_log {  // what it is told goes nowhere
+  constexpr os_log(const char*, const char*) {}
+  template <typename... A> void log(A...) const {}
+  template <typename... A> void log_debug(A...) const {}
+  template <typename... A> void log_info(A...) const {}
+  template <typename... A> void log_error(A...) const {}
+  template <typename... A> void log_fault(A...) const {}
+};
 
 template <typename T> using uniform = T;
 template <typename T> T make_uniform(T value) { return value; }

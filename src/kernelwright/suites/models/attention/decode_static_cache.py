@@ -1,0 +1,28 @@
+"""Attention of one new token a row to a static cache, filled to another length in each row."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+SIZE = "cpu"
+SIZES = {"small": (2, 4, 2, 96, 32), "cpu": (4, 8, 2, 1024, 64), "gpu": (8, 32, 8, 4096, 128)}
+BATCH, HEADS, KEY_HEADS, CACHED, WIDTH = SIZES[SIZE]
+
+
+class Model(nn.Module):
+    def forward(self, query, key, value, lengths):
+        group = query.shape[1] // key.shape[1]
+        key, value = (t.repeat_interleave(group, dim=1) for t in (key, value))
+        is_filled = torch.arange(key.shape[2], device=key.device) < lengths[:, None]
+        mask = is_filled[:, None, None, :]
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+def get_inputs():
+    query = torch.randn(BATCH, HEADS, 1, WIDTH, dtype=torch.bfloat16)
+    cache = [torch.randn(BATCH, KEY_HEADS, CACHED, WIDTH, dtype=torch.bfloat16) for _ in range(2)]
+    return [query, *cache, torch.randint(CACHED // 2, CACHED, (BATCH,))]
+
+
+def get_init_inputs():
+    return []
