@@ -145,7 +145,7 @@ for (int at = me; at < BLOCK * 8 * PARTS; at += THREADS) {{
     slab[row * ROW + column] = value * {scale};
 }}
 metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);
-metal::simdgroup_float8x8 queries[PARTS], sums[PARTS], a, b;
+metal::simdgroup_matrix<float, 8, 8> queries[PARTS], sums[PARTS], a, b;
 #pragma unroll
 for (int d = 0; d < PARTS; ++d) {{
     metal::simdgroup_load(queries[d], slab + group * 8 * ROW + 8 * d, ROW);
@@ -168,7 +168,7 @@ for (int start = 0; start < {end}; start += BLOCK) {{
         a = metal::make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         #pragma unroll
         for (int d = 0; d < PARTS; ++d) {{
-            metal::simdgroup_load(b, slab + j * ROW + 8 * d, ROW, metal::ulong2(0, 0), true);
+            metal::simdgroup_load(b, slab + j * ROW + 8 * d, ROW, ulong2(0, 0), true);
             metal::simdgroup_multiply_accumulate(a, queries[d], b, a);
         }}
         metal::simdgroup_store(a, scores + j, BLOCK);

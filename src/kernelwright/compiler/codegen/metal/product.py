@@ -210,8 +210,8 @@ class _Writer:
 
     def _sum(self) -> None:
         barrier = "metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);"
-        part = f"metal::simdgroup_{self.dtype}8x8"
-        self.lines.add("metal::simdgroup_float8x8 sums[HIGH][WIDE];")
+        part = f"metal::simdgroup_matrix<{self.dtype}, 8, 8>"
+        self.lines.add("metal::simdgroup_matrix<float, 8, 8> sums[HIGH][WIDE];")
         self.lines.add("#pragma unroll")
         self._open("for (int i = 0; i < HIGH * WIDE; ++i) {")
         zeros = "metal::make_filled_simdgroup_matrix<float, 8, 8>(0.0f)"
