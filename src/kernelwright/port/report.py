@@ -92,19 +92,19 @@ class PortReport:
         compiled = self.rungs_named("compile")
         if compiled:
             n = len(self.targets)
-            for_targets = f" for {n} target{'' if n == 1 else 's'}" if n else ""
-            units = f"{_passed(compiled)} of {len(compiled)} unit{_s(compiled)}"
+            for_targets = f" for {_counted(n, 'target')}" if n else ""
+            units = f"{_passed(compiled)} of {_counted(len(compiled), 'unit')}"
             parts.append(f"{units} compile{for_targets}")
         for name, where in (("emulate", "run"), ("nvidia", "run on NVIDIA"), ("amd", "run on AMD")):
             rungs = [r for r in self.rungs_named(name) if r.units]
             if rungs:
-                values = sum(n for rung in rungs for _, n in rung.values)
-                programs = f"{_passed(rungs)} of {len(rungs)} program{_s(rungs)}"
-                agree = f" and agree on {values:,} values" if values else " and agree"
+                values = sum(n for r in rungs if r.status is RungStatus.PASSED for _, n in r.values)
+                programs = f"{_passed(rungs)} of {_counted(len(rungs), 'program')}"
+                agree = f" and agree on {_counted(values, 'value')}" if values else " and agree"
                 parts.append(f"{programs} {where}{agree}")
-        parts.append(f"{self._left(is_build=False)} constructs left")
+        parts.append(f"{_counted(self._left(is_build=False), 'construct')} left")
         if any(file.is_build for file in self.files):
-            parts.append(f"{self._left(is_build=True)} words left in build files")
+            parts.append(f"{_counted(self._left(is_build=True), 'word')} left in build files")
         return ", ".join(parts)
 
     def _left(self, *, is_build: bool) -> int:
@@ -129,8 +129,8 @@ def _passed(rungs: Sequence[Rung]) -> int:
     return sum(rung.status is RungStatus.PASSED for rung in rungs)
 
 
-def _s(counted: Sequence[object]) -> str:
-    return "" if len(counted) == 1 else "s"
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _file_json(file: PortedFile) -> dict[str, object]:

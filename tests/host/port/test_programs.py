@@ -201,6 +201,7 @@ def test_older_names_null_arguments_and_spaced_launches_run(tmp_path):
 #include <cuda.h>
 void check(cudaError e) { if (e != cudaSuccess) printf("bad\\n"); }
 template <bool B> __global__ void k(int* o, const int* in, int n) {
+  __nanosleep(100);
   o[threadIdx.x] = in ? in[0] : n + B;
 }
 int main() {

@@ -158,7 +158,7 @@ def test_words_left_in_a_makefile_are_a_verdict_of_their_own(tmp_path):
     (tmp_path / "Makefile").write_text("k.o: k.cu\n\tnvcc -dlink k.cu\n")
     report = port(tmp_path, rungs=(0,))
     assert report.is_done and not report.is_build_done
-    assert report.summary == "0 constructs left, 1 words left in build files"
+    assert report.summary == "0 constructs left, 1 word left in build files"
 
 
 def test_words_that_a_projects_own_functions_take_are_not_cmakes():
@@ -196,7 +196,7 @@ def test_a_patch_a_page_and_sarif_show_the_port(tmp_path):
     assert "+__global__ void k(int* p) { hipFree(p); }\n" in patch
     assert "cudaNonsense(&lt;1&gt;)" in as_page(report)
     assert '"ruleId": "unported"' in as_sarif(report) and '"startLine": 2' in as_sarif(report)
-    assert report.summary == "1 constructs left"
+    assert report.summary == "1 construct left"
 
 
 def test_strict_counts_what_changed(tmp_path):

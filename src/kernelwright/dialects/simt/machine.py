@@ -54,6 +54,7 @@ C_FLAGS = (
 )  # fmt: skip
 """Flags for plain C; the last five are warnings that clang 16 and newer make errors of."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
+_OF_CUDA = re.compile(r"#\s*include\s*[<\"](cuda|cu[a-z]+_)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 RUNTIME = "runtime.o"
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
@@ -169,15 +170,15 @@ def compile_unit(
     """
     if missing := emulation_missing():
         raise DialectError.of_missing("device code cannot be run on this CPU", missing)
-    runtime = "hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"
-    head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'
     source, object_ = folder / f"{name}.cpp", folder / f"{name}.o"
 
     def lowered(original: str) -> str:
         return lower(rewritten(original) if is_host else with_sides(rewritten(original)))
 
-    source.write_text(head + lowered(text), errors="surrogateescape")
     headers = lower_headers(text, includes, folder / f"{name}-headers", lowered)
+    runtime = "hip/hip_runtime.h" if _is_hip_with(text, headers) else "cuda_runtime.h"
+    head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'
+    source.write_text(head + lowered(text), errors="surrogateescape")
     flags = ("-std=c++17", *DEVICE_FLAGS, *(CHECKS if is_checked else ()))
     arch = () if is_host else (f"{name}={value}" for name, value in ARCH.items())
     folders = (HEADERS, LIBRARIES, headers, *includes)
@@ -227,6 +228,15 @@ def link(objects: Sequence[Path], program: Path) -> None:
     assert clang is not None
     names = [str(object_) for object_ in (*objects, runtime())]
     compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
+
+
+def _is_hip_with(text: str, headers: Path) -> bool:
+    """Return whether a unit is HIP's, by what it and the headers that it includes from the project
+    include; a project's header may be written for both."""
+    if is_hip(text):
+        return True
+    texts = [p.read_text(errors="replace") for p in headers.rglob("*") if p.is_file()]
+    return any(map(is_hip, texts)) and not any(map(_OF_CUDA.search, (text, *texts)))
 
 
 def is_hip(text: str) -> bool:

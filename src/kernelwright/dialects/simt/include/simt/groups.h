@@ -3,11 +3,11 @@
 // several devices, partitions by label.
 #pragma once
 
-#ifdef __HIP_DEVICE_COMPILE__
+#if defined(SIMT_SITE)
+#define SIMT_GRID_SYNC() simt::simt_grid_barrier()
+#elif defined(__HIP_DEVICE_COMPILE__)
 extern "C" __device__ void __ockl_grid_sync(void);
 #define SIMT_GRID_SYNC() __ockl_grid_sync()
-#elif defined(SIMT_SITE)
-#define SIMT_GRID_SYNC() simt::simt_grid_barrier()
 #else
 #define SIMT_GRID_SYNC() ((void)0)
 #endif

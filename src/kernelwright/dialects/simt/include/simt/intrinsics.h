@@ -215,5 +215,6 @@ SIMT_RAW inline long long clock64() {
 inline long long wall_clock64() { return clock64(); }
 #define clock() clock64()
 inline void __nanosleep(unsigned) { simt::simt_atomic(nullptr, 0, 0); }
+#define __builtin_amdgcn_s_sleep(n) __nanosleep(n)
 inline void __trap() { std::abort(); }
 inline void __brkpt() {}
