@@ -45,7 +45,7 @@ lint: .venv/installed-test
 	touch $@
 
 .venv/installed-test: .venv/installed
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,tuner,triton,port,data,swarm,train,postgres,cluster]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,tuner,triton,port,data,swarm,train,postgres,cluster,serve]'
 	touch $@
 
 clean:

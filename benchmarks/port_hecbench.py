@@ -25,7 +25,9 @@ from pathlib import Path
 
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify import State, translate
-from kernelwright.port.ladder import RungStatus, compiles, emulates
+from kernelwright.port.emulated import RunOptions, emulates
+from kernelwright.port.ladder import RungStatus, compiles
+from kernelwright.port.programs import Program
 
 ALL_TARGETS = ("gfx90a", "gfx942", "gfx1100")
 
@@ -74,7 +76,7 @@ def small_enough(source: Path, limit_s: float) -> list[str]:
             return given
         for divisor in (1, 10, 100, 1000, 10000):
             fewer = [str(max(1, int(w) // divisor)) if w.isdigit() else w for w in given]
-            if machine.run(program, arguments=fewer, limit_s=limit_s).exit_code == 0:
+            if machine.run(program, how=machine.Running(tuple(fewer), limit_s)).exit_code == 0:
                 return fewer
     return given
 
@@ -122,7 +124,8 @@ def main() -> None:
         counts["hazards repaired"]["programs"] += translation.count(State.REPAIRED) > 0
         if options.run:
             words = small_enough(source, options.run / 5)
-            rung = emulates(text, translation.text, arguments=words, limit_s=options.run)
+            running = RunOptions(tuple(words), limit_s=options.run)
+            rung = emulates(Program.of(text), Program.of(translation.text), running)
             counts["rung 2"][str(rung.status)] += 1
             row["rung 2"] = [str(rung.status), list(rung.details)[:4], words]
         kept.append(row)

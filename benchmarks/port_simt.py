@@ -57,7 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for is_checked in (False, True):
             program = machine.build(PROGRAM, folder=Path(folder), is_checked=is_checked)
-            run = machine.run(program, limit_s=300)
+            run = machine.run(program, how=machine.Running(limit_s=300))
             print("checked" if is_checked else "unchecked", run.output.strip())
 
 

@@ -18,7 +18,7 @@ LEVELS = {
     "runtime": 7, "console": 7, "shipping": 7,
     "api": 8,
     "bench": 9, "batch": 9, "models": 9,
-    "cli": 10, "__init__": 10, "__main__": 10,
+    "service": 10, "cli": 10, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 JUDGE = {
     "refusal": 0, "baselines.library_settings": 0, "compare": 1, "devices": 1, "sandbox": 2,

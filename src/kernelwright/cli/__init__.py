@@ -21,6 +21,7 @@ COMMANDS = {
     "port": "Translate CUDA programs to HIP, and check them.",
     "port-corpus": "Port a tree of CUDA files, and keep the verified pairs.",
     "report": "Write the HTML report of an archive.",
+    "serve": "Serve searches and verdicts to a team, over HTTP.",
     "show": "Print the best source of an archive, or any candidate.",
     "status": "Show the searches of an archive that have not ended.",
     "tasks": "Make tasks to search or to train on.",

@@ -44,6 +44,8 @@ EXTRAS = {  # package: the extra that installs it, what its absence costs
     "safetensors": ("export", "no export of indices to FlashInfer-Bench"),
     "flashinfer-bench": ("export", "no trial of exported solutions"),
     "psycopg": ("postgres", "no archive on PostgreSQL"),
+    "fastapi": ("serve", "no service for a team"),
+    "uvicorn": ("serve", "no service for a team"),
     "ray": ("cluster", "no work on a Ray cluster"),
 }
 GUARANTEE_REMEDY = (

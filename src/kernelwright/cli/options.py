@@ -21,7 +21,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A decorator that adds options to a command's function."""
 
 
-def _options(*options: Decorator) -> Decorator:
+def grouped(*options: Decorator) -> Decorator:
     """One decorator from several, applied in the order in which they are written."""
     return lambda function: functools.reduce(lambda f, o: o(f), reversed(options), function)
 
@@ -34,7 +34,7 @@ def fitting(_context: click.Context, _option: click.Parameter, threads: int | No
 def field_options(kind: type, *names: str) -> Decorator:
     """The options that give these fields of a dataclass, made from the fields' metadata."""
     about = options_of(kind)
-    return _options(*(_option(name, getattr(kind, name, ""), about[name]) for name in names))
+    return grouped(*(_option(name, getattr(kind, name, ""), about[name]) for name in names))
 
 
 def _option(name: str, default: Any, about: Option) -> Decorator:
@@ -84,7 +84,7 @@ _CALLBACKS: dict[str, Callable[..., Any]] = {
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object on stdout; talk goes to stderr."
 )
-INPUTS = _options(
+INPUTS = grouped(
     click.option(
         "--input",
         "inputs",
@@ -102,7 +102,7 @@ INPUTS = _options(
     ),
 )
 MACHINE = field_options(Settings, "device", "threads", "cache", "precision", "mode", "max_autotune")
-PROPOSING = _options(
+PROPOSING = grouped(
     field_options(
         Settings,
         "proposers",
@@ -128,7 +128,7 @@ RECEIPT = click.option(
     metavar="FILE",
     help="Write the verdict to FILE, with all that repeating it needs.",
 )
-PART = _options(
+PART = grouped(
     click.option(
         "--path",
         type=click.Path(path_type=Path),
@@ -155,10 +155,10 @@ PART = _options(
     ),
 )
 """Which tasks of a suite."""
-SUITE = _options(
+SUITE = grouped(
     click.option("--suite", type=click.Choice(SUITES), help="Take every task of this suite."), PART
 )
-WORKERS = _options(
+WORKERS = grouped(
     click.option(
         "--gpus",
         metavar="N",

@@ -21,11 +21,10 @@ _OWN_PACKAGES = re.compile(
 )
 _OWNED = {
     "hip": re.compile(
-        r"CUDA::\w+|(CMAKE_)?CUDA(_\w+)?|cuda_\w+|CUDAToolkit(_\w+)?|cu(dart|blas|fft|sparse|rand)"
-        r"|nvcc|--?(use_fast_math|expt-|gencode|arch=sm|default-stream|fmad|ftz|prec-(div|sqrt)"
+        r"CUDA::\w+|(CMAKE_)?CUDA(_\w+)?|cuda_(add|build|compile|include|select|wrap)_\w+"
+        r"|CUDAToolkit(_\w+)?|cu(dart|blas|fft|sparse|rand)|nvcc|--?(use_fast_math|expt-|gencode|arch=sm|default-stream|fmad|ftz|prec-(div|sqrt)"
         r"|X(ptxas|compiler|cudafe|linker|fatbin)|maxrregcount|lineinfo|generate-line-info|rdc"
-        r"|relocatable-device-code|dlto|diag-suppress|extra-device-vectorization)\S*",
-        re.IGNORECASE,
+        r"|relocatable-device-code|dlto|diag-suppress|extra-device-vectorization)\S*"
     ),
     "cuda": re.compile(r"(hip|roc|hiprtc|MIOpen)::\w+|(CMAKE_)?HIP(_\w+)?|hip(cc|_\w+)|-fgpu-\S*"),
 }

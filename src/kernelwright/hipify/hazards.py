@@ -48,6 +48,8 @@ CAPABILITIES = (
     "cuDeviceComputeCapability",
 )  # fmt: skip
 DEVICE = ("__global__", "__device__")
+_WAITS = re.compile(r"[\s;{}]*|\s*\{?\s*(__nanosleep|__builtin_amdgcn_s_sleep)\([^)]*\);\s*\}?")
+"""The body of a loop that only waits."""
 _NAMES = ("identifier", "field_identifier")
 
 
@@ -57,7 +59,7 @@ def hazard_changes(source: Source, own: frozenset[str]) -> Iterator[Change]:
     yield from cub_changes(source, own)
     for rule in (
         _wave_arithmetic,
-        _launch_bounds,
+        launch_bounds_changes,
         _arch_macros,
         _wmma,
         width_query_changes,
@@ -104,7 +106,8 @@ def _wave_arithmetic(source: Source) -> Iterator[Change]:
             yield Change(Finding(source.line(node), State.TRANSLATED, text, text, reason))
 
 
-def _launch_bounds(source: Source) -> Iterator[Change]:
+def launch_bounds_changes(source: Source) -> Iterator[Change]:
+    """Yield second launch bounds, which mean something else on the other side, and are left out."""
     for node in source.nodes("launch_bounds"):
         values = node.named_children
         if len(values) < 2:
@@ -115,7 +118,7 @@ def _launch_bounds(source: Source) -> Iterator[Change]:
             State.CHANGED,
             "__launch_bounds__",
             reason="the second bound is blocks per multiprocessor in CUDA, waves per EU in HIP",
-            advice="the first bound is kept; tune occupancy on the AMD target",
+            advice="the first bound is kept; tune occupancy on the new target",
         )
         yield Change(found, (edit,))
 
@@ -194,23 +197,29 @@ def _child_launches(source: Source) -> Iterator[Change]:
             yield Change(found)
 
 
-def _spin_locks(source: Source) -> Iterator[Change]:
-    for node in source.nodes("while_statement"):
+def spin_loops(source: Source) -> Iterator[Any]:
+    """Yield the loops of device code that take a lock and do nothing else: an atomic exchange in
+    the condition, and a body that only waits."""
+    for node in source.nodes("while_statement", "do_statement", "for_statement"):
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if condition is None or body is None or not in_device_code(source, node):
             continue
         takes = re.search(r"atomic(CAS|Exch)", source.text_of(condition))
-        waits = re.fullmatch(r"[\s;{}]*|\s*\{?\s*__nanosleep\([^)]*\);\s*\}?", source.text_of(body))
-        if takes and waits:
-            found = Finding(
-                source.line(node),
-                State.CHANGED,
-                "spin lock",
-                reason="lanes of one wavefront do not progress independently: two lanes that want "
-                "the lock may wait for each other forever",
-                advice="let one lane of a wavefront take the lock, or release it inside the loop",
-            )
-            yield Change(found)
+        if takes and _WAITS.fullmatch(source.text_of(body)):
+            yield node
+
+
+def _spin_locks(source: Source) -> Iterator[Change]:
+    for node in spin_loops(source):
+        found = Finding(
+            source.line(node),
+            State.CHANGED,
+            "spin lock",
+            reason="lanes of one wavefront do not progress independently: two lanes that want "
+            "the lock may wait for each other forever",
+            advice="let one lane of a wavefront take the lock, or release it inside the loop",
+        )
+        yield Change(found)
 
 
 def _shared_limits(source: Source) -> Iterator[Change]:

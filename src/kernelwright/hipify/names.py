@@ -26,6 +26,11 @@ TYPE_OF = {"type", "value", "default_value", "body"}
 """Fields of a declaration that use names rather than declare them."""
 WARP_SIZE = "warpSize"
 LOCAL_SCOPES = ("function_definition", "template_declaration", "lambda_expression")
+_FOREIGN = {
+    "hip": ("cuda", "cooperative_groups", "nv", "cub/", "cutlass", "cute/"),
+    "cuda": ("hip", "roc", "rccl", "miopen", "amd_", "ck/"),
+}
+"""Target side → beginnings of the other side's headers."""
 _OF_CUDA_9 = re.compile(
     r"__((shfl(_up|_down|_xor)?|ballot|any|all|match_any|match_all)_sync|activemask|syncwarp)"
 )
@@ -48,6 +53,8 @@ def declared(source: Source) -> frozenset[str]:
     for node in source.nodes("identifier", "type_identifier", "namespace_identifier"):
         name = source.text_of(node)
         is_local = name == WARP_SIZE and enclosing(node, *LOCAL_SCOPES) is not None
+        if source.is_in_macro(node):
+            continue  # a call there looks like a declaration
         is_stand_in = _OF_CUDA_9.fullmatch(name) and node.parent.type == "preproc_function_def"
         if declares(source, node) and not is_local and not is_stand_in:
             found.add(name)
@@ -87,6 +94,23 @@ class Names:
         """Names that the program declares, in this file or in others that are ported with it."""
 
     @cached_property
+    def _parameters(self) -> list[tuple[int, int, frozenset[str]]]:
+        """Where each macro with parameters begins and ends, and the names of its parameters."""
+        found = []
+        for node in self.source.nodes("preproc_function_def"):
+            listed = node.child_by_field_name("parameters")
+            names = {self.source.text_of(c) for c in listed.named_children} if listed else ()
+            found.append((node.start_byte, node.end_byte, frozenset(names)))
+        return found
+
+    def _is_parameter(self, node: Any, name: str) -> bool:
+        """Return whether a name in a macro's definition is one of the macro's parameters."""
+        return any(
+            start <= node.start_byte < end and name in names
+            for start, end, names in self._parameters
+        )
+
+    @cached_property
     def used(self) -> set[str]:
         return {self.source.text_of(node) for node in self.source.nodes(*IDENTIFIERS)}
 
@@ -95,7 +119,7 @@ class Names:
         handle."""
         for node in self.source.nodes(*IDENTIFIERS):
             name = self.source.text_of(node)
-            if node.start_byte in taken or name in self.own:
+            if node.start_byte in taken or name in self.own or self._is_parameter(node, name):
                 continue
             row = self.api.names.get(name)
             if row is None:
@@ -142,9 +166,9 @@ class Names:
 
     def _is_foreign(self, name: str) -> bool:
         stem = name.rpartition("/")[2].rpartition(".")[0] or name
-        return name.startswith(
-            ("cuda", "cooperative_groups", "nv", "cub/", "cutlass", "cute/")
-        ) or (self.api.owned.fullmatch(stem) is not None)
+        return name.startswith(_FOREIGN[self.api.to]) or (
+            self.api.owned.fullmatch(stem) is not None
+        )
 
     def _header(self, node: Any, name: str, reason: str) -> Finding:
         return Finding(

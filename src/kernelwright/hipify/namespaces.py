@@ -10,7 +10,7 @@ from kernelwright.dialects.simt.source import Edit, Source
 from kernelwright.hipify.calls import Change
 from kernelwright.hipify.finding import Finding, State
 
-NAMESPACES = {"hip": {"cub": "hipcub"}, "cuda": {"hipcub": "cub", "rocprim": "cub"}}
+NAMESPACES = {"hip": {"cub": "hipcub"}, "cuda": {"hipcub": "cub"}}
 _THRUST = re.compile(r"(::)?\s*thrust\s*::\s*(system\s*::\s*)?")
 INSIDE_THRUST = {"hip": "cuda", "cuda": "hip"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernelwright.dialects.simt.source import Edit, Source
+from kernelwright.dialects.simt.source import Edit, Source, member_templates
 from kernelwright.hipify.calls import Change
 from kernelwright.hipify.finding import Finding, State
 from kernelwright.hipify.groups import group_changes
@@ -33,6 +33,7 @@ def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]
     yield from _default_stream(source)
     yield from _elaborated_types(source, own)
     yield from _words_without_meaning(source)
+    yield from _member_templates(source)
 
 
 def _default_stream(source: Source) -> Iterator[Change]:
@@ -58,6 +59,14 @@ def _elaborated_types(source: Source, own: frozenset[str]) -> Iterator[Change]:
         edit = Edit(name.start_byte if is_tag else node.start_byte, name.end_byte, became)
         found = Finding(source.line(node), State.TRANSLATED, f"struct {old}", became)
         yield Change(found, (edit,), at=name.start_byte)
+
+
+def _member_templates(source: Source) -> Iterator[Change]:
+    for node in member_templates(source):
+        name = source.text_of(node.child_by_field_name("name"))
+        reason = "clang wants the keyword before a member template of a dependent type"
+        found = Finding(source.line(node), State.TRANSLATED, name, f"template {name}", reason)
+        yield Change(found, (Edit(node.start_byte, node.start_byte, "template "),))
 
 
 def _words_without_meaning(source: Source) -> Iterator[Change]:

@@ -59,6 +59,14 @@ class ApiMap:
     """Names that belong to the source side, whether or not a table has them."""
 
 
+OWNED_BY_HIP = re.compile(
+    r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|rocprim|rocwmma|hipcub|__hip_\w+|__builtin_amdgcn_\w+"
+    r"|(un)?safeAtomic\w+|__ockl_\w+|__ocml_\w+|__(AMDGCN|GFX)\w*__|gcnArch(Name)?|amdgpu_\w+"
+    r"|__amdgcn_\w+|wall_clock64"
+)
+"""Names that only HIP, its libraries and its compiler have."""
+
+
 @cache
 def load_map(to: str) -> ApiMap:
     """Return the map for translating ``to`` 'hip' or 'cuda'."""
@@ -127,6 +135,4 @@ def _to_cuda() -> ApiMap:
         if row.hip not in into or row.note == WAY_BACK or _mirrors(row):
             for hip in (row.hip, *_of_rocm_6(row)):
                 into[hip] = Row(**{**row.__dict__, "cuda": hip, "hip": row.cuda})
-    return ApiMap(
-        names, headers, "cuda", re.compile(r"hip[A-Z_]\w*|HIP_\w+|hiprtc\w*|roc\w+_\w+|__hip_\w+")
-    )
+    return ApiMap(names, headers, "cuda", OWNED_BY_HIP)

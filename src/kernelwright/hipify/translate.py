@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import HEADERS
-from kernelwright.dialects.simt.source import Edit, Source, apply_edits, callee
+from kernelwright.dialects.simt.source import Edit, Source, apply_edits, callee, with_launches
 from kernelwright.hipify.calls import call_changes
 from kernelwright.hipify.definitions import definition_changes
 from kernelwright.hipify.finding import Finding, State
@@ -21,6 +22,7 @@ from kernelwright.hipify.names import Names, declared
 from kernelwright.hipify.namespaces import namespace_changes
 from kernelwright.hipify.ptx import ptx_changes
 from kernelwright.hipify.replacements import replacement_changes
+from kernelwright.hipify.returns import return_changes
 from kernelwright.hipify.table import TABLES, load_map
 from kernelwright.hipify.textures import texture_changes, texture_returns
 from kernelwright.hipify.unreadable import unreadable
@@ -62,12 +64,13 @@ _BLAS_OF_ROCM_6 = (
     "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
 )
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
+HEAD_OF_FUNCTIONS = (
+    "// Helper functions of this port. Each file names those that it needs, and includes this.\n"
+)
 _BEFORE_CODE = (
     "comment", "preproc_def", "preproc_call", "using_declaration", "identifier",
     "#ifndef", "#ifdef",
 )  # fmt: skip
-_SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
-"""A launch whose brackets may be separated by blanks, which nvcc accepts and clang does not."""
 _DEVICE_WORDS = re.compile(rb"__global__|__device__|threadIdx|<<<|\b(cuda|hip)[A-Z]")
 
 
@@ -77,6 +80,8 @@ class Translation:
 
     text: str
     findings: tuple[Finding, ...]
+    needs: tuple[str, ...] = ()
+    """Helper functions that it calls."""
 
     @property
     def unported(self) -> tuple[Finding, ...]:
@@ -87,22 +92,41 @@ class Translation:
 
 
 def translate(
-    text: str, *, to: str = "hip", file: str = "", own: Iterable[str] = (), implicit: bool = True
+    text: str,
+    *,
+    to: str = "hip",
+    file: str = "",
+    own: Iterable[str] = (),
+    implicit: bool = True,
+    header: str = "",
 ) -> Translation:
     """Translate ``text``; comments and formatting stay.
 
     ``own`` are names that the program declares in other files. ``implicit`` says that the text is a
     compilation unit. The compiler includes the runtime's header in it (nvcc does that for .cu
     files), so that the header may have to be added; and a text that no compiler can read as a whole
-    is unported.
+    is unported. ``header`` is the one that holds the helper functions of the project; without
+    one they are written into the text.
 
     Raises:
         UsageError: ``to`` is neither 'hip' nor 'cuda'.
         DialectError: tree-sitter is not installed.
     """
+    raw = with_launches(text.encode(errors="surrogateescape"))
+    edits, findings, needs = translation_edits(
+        raw, to=to, file=file, own=own, implicit=implicit, header=header
+    )
+    return Translation(apply_edits(raw, edits).decode(errors="surrogateescape"), findings, needs)
+
+
+def translation_edits(
+    text: bytes, *, to: str, file: str, own: Iterable[str], implicit: bool, header: str = ""
+) -> tuple[tuple[Edit, ...], tuple[Finding, ...], tuple[str, ...]]:
+    """Return the edits that translate ``text`` as :func:`translate` describes, the findings, and
+    the helper functions that it needs."""
     if to not in SIDES:
         raise UsageError(f'cannot port to "{to}"', seen=to, do=nearest(to, SIDES))
-    source = Source(_SPACED_LAUNCH.sub(rb"<<<\1>>>", text.encode(errors="surrogateescape")))
+    source = Source(text)
     api = load_map(to)
     names = frozenset(own) | declared(source)
     changes = list(call_changes(source, api, names, to))
@@ -117,9 +141,10 @@ def translate(
         changes += texture_changes(source)
     else:
         changes += texture_returns(source)
+        changes += return_changes(source)
     edits = [edit for change in changes for edit in change.edits]
     findings = [change.finding for change in changes]
-    if implicit and (fault := unreadable(text)) is not None:
+    if implicit and (fault := _unreadable(source)) is not None:
         findings.append(fault)
     taken = {change.at for change in changes}
     for edit in edits:
@@ -128,19 +153,33 @@ def translate(
     for edit, finding in (*renamer.includes(), *renamer.edits(taken)):
         edits += [edit] if edit else []
         findings.append(finding)
-    edits += _prelude(source, to, [need for change in changes for need in change.needs], implicit)
+    needs = tuple(dict.fromkeys(need for change in changes for need in change.needs))
+    functions = _inclusion_of(needs, header) if header and needs else _functions(needs)
+    edits += _prelude(source, to, functions, implicit)
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
     )
-    ported = apply_edits(source.text, edits).decode(errors="surrogateescape")
-    return Translation(ported, tuple(placed))
+    return tuple(_with_breaks_of(source.text, edits)), tuple(placed), needs
+
+
+def _with_breaks_of(text: bytes, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield the edits with the line breaks of the text, and none before its byte order mark."""
+    is_dos = text.count(b"\r\n") * 2 > text.count(b"\n")
+    head = len(codecs.BOM_UTF8) if text.startswith(codecs.BOM_UTF8) else 0
+    for edit in edits:
+        written = edit.text.replace("\r\n", "\n").replace("\n", "\r\n") if is_dos else edit.text
+        yield Edit(max(edit.start, head), max(edit.end, head), written)
+
+
+def _unreadable(source: Source) -> Finding | None:
+    return unreadable(source.living.decode(errors="surrogateescape"))
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
     return list(dict.fromkeys(findings))
 
 
-def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[Edit]:
+def _prelude(source: Source, to: str, functions: str, implicit: bool) -> list[Edit]:
     """Return edits that add the runtime's header, if the compiler no longer includes it, and the
     helper functions in use."""
     api = load_map(to)
@@ -157,7 +196,6 @@ def _prelude(source: Source, to: str, needs: list[str], implicit: bool) -> list[
     if implicit and to == "hip":
         lines += [f"#include <{header}>\n" for header in _brought_by_nvcc(source, set(paths))]
     edits = [Edit(0, 0, "".join(lines))] if lines else []
-    functions = _functions(needs)
     if to == "hip" and any(path.startswith("cublas") for path in paths):
         functions = _brought_by_cublas(source, became) + functions
     if functions:
@@ -223,7 +261,8 @@ def _function_table() -> dict[str, dict[str, object]]:
     return tomllib.loads((TABLES / "functions.toml").read_text())
 
 
-def _functions(needs: list[str]) -> str:
+def _ordered(needs: Iterable[str]) -> list[str]:
+    """Return helper functions and those that they call, each after what it calls."""
     table = _function_table()
     ordered: list[str] = []
 
@@ -235,11 +274,34 @@ def _functions(needs: list[str]) -> str:
 
     for need in needs:
         add(need)
-    parts = [
+    return ordered
+
+
+def _functions(needs: Iterable[str]) -> str:
+    """Return helper functions as text of the file that uses them."""
+    table = _function_table()
+    return "".join(
         f"#ifndef PORT_{n.upper()}\n#define PORT_{n.upper()}\n{_text(table[n])}\n#endif\n"
-        for n in ordered
-    ]
+        for n in _ordered(needs)
+    )
+
+
+def functions_header(needs: Iterable[str]) -> str:
+    """Return the header of a project's helper functions; a file that includes it names those that
+    it needs by macros before."""
+    parts = [HEAD_OF_FUNCTIONS]
+    for name in _ordered(needs):
+        word = name.upper()
+        parts.append(
+            f"#if defined(PORT_NEEDS_{word}) && !defined(PORT_{word})\n#define PORT_{word}\n"
+            f"{_text(_function_table()[name])}\n#endif\n"
+        )
     return "".join(parts)
+
+
+def _inclusion_of(needs: Iterable[str], header: str) -> str:
+    names = (f"#define PORT_NEEDS_{name.upper()}\n" for name in _ordered(needs))
+    return "".join([*names, f'#include "{header}"\n'])
 
 
 def _text(entry: dict[str, object]) -> object:

@@ -13,7 +13,7 @@ from typing import Any
 from kernelwright.dialects.simt.source import Edit, Source, apply_edits, enclosing
 from kernelwright.hipify.calls import Change
 from kernelwright.hipify.finding import Finding, State
-from kernelwright.hipify.hazards import in_device_code
+from kernelwright.hipify.hazards import in_device_code, spin_loops
 
 REASON = "trusts that the lanes of a warp run in lockstep"
 _FEW = re.compile(r"<\s*(32|warpSize|WARP_SIZE)\b|<=\s*31\b")
@@ -25,6 +25,19 @@ def in_step(text: str) -> str:
     source = Source(text.encode(errors="surrogateescape"))
     changes = warp_synchrony_changes(source, barrier="__activemask()")
     edits = [edit for change in changes for edit in change.edits]
+    return apply_edits(source.text, edits).decode(errors="surrogateescape")
+
+
+def in_waves(text: str) -> str:
+    """Return HIP text as a wave would run it: lanes that have taken a lock wait, at the end of the
+    loop that takes it, for the lanes that are still in the loop."""
+    source = Source(text.encode(errors="surrogateescape"))
+    edits = []
+    for loop in spin_loops(source):
+        edits += [
+            Edit(loop.start_byte, loop.start_byte, "{ "),
+            Edit(loop.end_byte, loop.end_byte, " __syncwarp(); }"),
+        ]
     return apply_edits(source.text, edits).decode(errors="surrogateescape")
 
 

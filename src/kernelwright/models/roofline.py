@@ -11,7 +11,6 @@ Source:
 from __future__ import annotations
 
 import contextlib
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,14 +22,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from kernelwright.core.device import Device
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.roofline import MARGIN, copied_bytes_per_s, peak_flops_per_s
+from kernelwright.loaders.flops import attention_formulas
 from kernelwright.models.given import Given, tensors_of
-
-ATTENTIONS = (
-    "flash_attention",
-    "efficient_attention",
-    "cudnn_attention",
-    "flash_attention_for_cpu",
-)
 
 
 def least_s(given: Given) -> Mapping[str, float]:
@@ -58,25 +51,12 @@ def _flops(given: Given) -> Counter[str]:
     """Operations of products and convolutions, by path; none where torch cannot count them."""
     root = f"{type(given.model).__name__}."
     try:
-        with FlopCounterMode(display=False, custom_mapping=_attention_formulas()) as counter:
+        with FlopCounterMode(display=False, custom_mapping=attention_formulas()) as counter:
             given.run(given.model)
     except Exception:  # a formula refuses shapes that its operator takes
         return Counter()
     counts = counter.get_flop_counts().items()
     return Counter({name.removeprefix(root): sum(each.values()) for name, each in counts})
-
-
-def _attention_formulas() -> dict[Any, Callable[..., int]]:
-    """Formulas for attention with fewer heads of keys than of queries, which torch's own refuse."""
-    aten = torch.ops.aten
-    found = (getattr(aten, f"_scaled_dot_product_{kind}", None) for kind in ATTENTIONS)
-    return {operator: _attention_flops for operator in found if operator is not None}
-
-
-def _attention_flops(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
-    """Operations of both products, from the operands' shapes."""
-    *rows, width = query
-    return int(2 * math.prod(rows) * key[-2] * (width + value[-1]))
 
 
 def _adding(moved: Counter[str], path: str, weights: int) -> Callable[..., None]:

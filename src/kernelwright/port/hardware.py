@@ -6,15 +6,27 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright.core.secrets import open_environment
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import Flags
-from kernelwright.port.ladder import LIMIT_S, Rung, RungStatus, differences, loose_lines, reference
+from kernelwright.port.compared import (
+    Left,
+    counted,
+    ended,
+    faults_of,
+    snapshot,
+    workplace,
+    written_since,
+)
+from kernelwright.port.emulated import NO_OPTIONS, RunOptions, reference
+from kernelwright.port.exact import read_exact
+from kernelwright.port.ladder import Rung, RungStatus
 from kernelwright.port.layer import layer
+from kernelwright.port.programs import Program
 
 LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
 """CUDA's libraries whose headers begin with their own names."""
@@ -31,9 +43,8 @@ class HardwareRun:
     """How a file's program is built and run."""
 
     includes: tuple[Path, ...] = ()
-    arguments: tuple[str, ...] = ()
+    running: RunOptions = NO_OPTIONS
     defines: tuple[str, ...] = ()
-    limit_s: float = LIMIT_S
     original_includes: tuple[Path, ...] = ()
 
 
@@ -58,25 +69,24 @@ def runs_on_nvidia(original: Path, ported: Path, program: HardwareRun) -> Rung:
             original, first, flags=flags, includes=program.original_includes or program.includes
         )
         if not before.is_built:
-            said = tuple(f"the original: {error}" for error in before.errors[:3])
-            return Rung("nvidia", RungStatus.NOT_CHECKED, said)
+            why = tuple(f"the original: {error}" for error in before.errors[:3])
+            return Rung("nvidia", RungStatus.NOT_CHECKED, why)
         after = nvidia.nvcc(ported, second, flags=flags, includes=(layer(), *program.includes))
         if not after.is_built:
             return Rung("nvidia", RungStatus.FAILED, tuple(after.errors[:5]))
         if gpu_missing is not None:
             said = f"{gpu_missing}; the port compiles through the header layer"
             return Rung("nvidia", RungStatus.NOT_CHECKED, (said,))
-        before_runs = [_run(first, program, folder) for _ in range(N_ORIGINAL)]
-        if before_runs[0][0]:
-            left = before_runs[0][0]
-            said = "does not end in time" if left == machine.LATE else f"leaves with {left} here"
+        before_runs = [_ran(first, program, folder) for _ in range(N_ORIGINAL)]
+        if code := before_runs[0].exit_code:
+            said = ended(code, before_runs[0].errors, program.running.limit_s)
             return Rung("nvidia", RungStatus.NOT_CHECKED, (f"the original {said}",))
-        printed, after_run = [text for _, text in before_runs], _run(second, program, folder)
-        rung = _compared("nvidia", printed, after_run)
-        if rung.status is RungStatus.FAILED and not after_run[0]:
-            again = [_run(first, program, folder) for _ in range(N_AGAIN)]
-            printed += [text for left, text in again if not left]
-            rung = _compared("nvidia", printed, after_run)
+        after_run = _ran(second, program, folder)
+        rung = _compared("nvidia", before_runs, after_run, program.running.limit_s)
+        if rung.status is RungStatus.FAILED and not after_run.exit_code:
+            again = [_ran(first, program, folder) for _ in range(N_AGAIN)]
+            before_runs += [run for run in again if not run.exit_code]
+            rung = _compared("nvidia", before_runs, after_run, program.running.limit_s)
         return rung
 
 
@@ -88,13 +98,12 @@ def _libraries(source: Path) -> tuple[str, ...]:
     )
 
 
-def _compared(name: str, before: Sequence[str], after: tuple[int, str]) -> Rung:
-    """Compare the outputs of the original's runs with the exit code and output of the port's
-    run."""
-    left, printed = after
-    details = [f"exits with {left}, the original with 0"] if left else []
-    details += differences(printed, before[0], loose_lines(before))
-    return Rung(name, RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
+def _compared(name: str, before: Sequence[Left], after: Left, limit_s: float) -> Rung:
+    """Compare what the port left with what the original's runs left."""
+    details = faults_of(after, before, limit_s)
+    status = RungStatus.FAILED if details else RungStatus.PASSED
+    values = tuple(counted(before, None).items())
+    return Rung(name, status, tuple(details), values=values, units=("program",))
 
 
 def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
@@ -107,17 +116,12 @@ def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
         return Rung("amd", RungStatus.NOT_CHECKED, (missing,))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        text = original.read_text(errors="surrogateescape")
+        flags = Flags(program.original_includes, program.defines)
         wanted = reference(
-            text,
-            folder,
-            flags=Flags(program.original_includes, program.defines),
-            arguments=program.arguments,
-            limit_s=program.limit_s,
-            name="amd",
+            Program.of(read_exact(original), original.name, flags), folder, program.running
         )
-        if isinstance(wanted, Rung):
-            return wanted
+        if isinstance(wanted, str):
+            return Rung("amd", RungStatus.NOT_CHECKED, (f"the original {wanted}",))
         words = [*(f"-I{path}" for path in program.includes), *(f"-D{d}" for d in program.defines)]
         hipcc = ["hipcc", "-O2", "-std=c++17", "-w", *words]
         command = [*hipcc, str(ported), "-o", str(folder / "port")]
@@ -125,25 +129,31 @@ def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
         if built.returncode:
             errors = [line for line in built.stderr.splitlines() if "error:" in line]
             return Rung("amd", RungStatus.FAILED, tuple(errors[:5]))
-        code, printed = _run(folder / "port", program, folder)
-    details = [f"leaves with {code}"] if code else []
-    details += differences(printed, *wanted[:2])
-    return Rung("amd", RungStatus.FAILED if details else RungStatus.PASSED, tuple(details))
+        after = _ran(folder / "port", program, folder)
+    return replace(
+        _compared("amd", wanted.runs, after, program.running.limit_s), values=wanted.values
+    )
 
 
-def _run(built: Path, program: HardwareRun, folder: Path) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            ["program", *program.arguments],
-            executable=built,
-            cwd=folder,
-            env=open_environment(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=program.limit_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return machine.LATE, ""
-    return done.returncode, done.stdout
+def _ran(built: Path, program: HardwareRun, folder: Path) -> Left:
+    """Run a program in a copy of its folder, and return what it left."""
+    options = program.running
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        place = workplace(options.folder, Path(scratch, "run"))
+        before = snapshot(place)
+        try:
+            done = subprocess.run(
+                ["program", *options.arguments],
+                executable=built,
+                cwd=place,
+                env=open_environment(),
+                input=options.stdin,
+                capture_output=True,
+                timeout=options.limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Left(machine.LATE, "")
+        files = dict(written_since(before, place, options.compare))
+    printed, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    return Left(done.returncode, printed, files, errors)

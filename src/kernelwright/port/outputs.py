@@ -10,6 +10,7 @@ from typing import Any
 
 from kernelwright.core.errors import UsageError
 from kernelwright.core.places import require_file, written_whole
+from kernelwright.port.exact import read_exact, write_exact
 
 REPORT = "port.json"
 MARK = '{\n "to": "'
@@ -40,7 +41,7 @@ def write_outputs(under: Path, places: Mapping[Path, Path], texts: Mapping[Path,
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as partial:
-            partial.write_text(text, errors="surrogateescape")
+            write_exact(partial, text)
 
 
 def write_report(under: Path, report: Mapping[str, Any], paths: Iterable[Path]) -> None:
@@ -72,7 +73,7 @@ def _require_apart(places: Mapping[Path, Path]) -> None:
 def _require_same(path: Path, text: str) -> None:
     """Refuse to overwrite a file whose text differs; an interrupted port may have left the same
     text."""
-    if path.read_text(errors="surrogateescape") != text:
+    if read_exact(path) != text:
         raise UsageError(
             f"{path} exists, and its text is not that of the last port",
             seen=f"a text that differs from the one recorded in {REPORT}",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
@@ -14,27 +15,50 @@ from kernelwright.hipify import (
     Finding,
     State,
     Translation,
+    functions_header,
     translate,
     translate_cmake,
+    translate_make,
     translate_python,
 )
-from kernelwright.hipify.python_text import device_texts
+from kernelwright.hipify.python_text import device_texts, has_formatted_texts
 from kernelwright.port.build_flags import (
     DATABASE,
+    NO_FLAGS,
     Flags,
     build_flags,
     database_of,
     nearest_folders,
 )
+from kernelwright.port.emulated import NO_OPTIONS, RunOptions, at_folder, emulates
+from kernelwright.port.exact import read_exact, write_exact
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
-from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, emulates, lint
+from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, lint
 from kernelwright.port.outputs import output_path, write_outputs, write_report
-from kernelwright.port.reach import folders_of_headers, inclusions, names_in_reach
-from kernelwright.port.tree import BUILD, HEADERS, UNITS, files_of, headers_of, with_foreign_headers
+from kernelwright.port.programs import Program, Unit
+from kernelwright.port.reach import Inclusions, folders_of_headers, inclusions, names_in_reach
+from kernelwright.port.report import PortedFile, PortReport
+from kernelwright.port.tree import (
+    UNITS,
+    companions_of,
+    files_of,
+    headers_of,
+    is_build_file,
+    is_code,
+    is_header,
+    is_makefile,
+    with_foreign_headers,
+)
 from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
 
 RUNGS = (0, 1, 2, 3, 4)
+DEFAULT_RUNGS = (0, 1)
+EMULATED = 2
+FUNCTIONS = "port_functions.h"
+"""Header of the helper functions of a project's port."""
+REPORTED_EVERY_S = 2.0
+"""Time between two reports while files are checked."""
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
@@ -42,60 +66,25 @@ _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 
 
 @dataclass(frozen=True)
-class PortedFile:
-    """One file: its translation, and the rungs that were requested for it."""
+class PortOptions:
+    """What a port is asked for, besides its path."""
 
-    path: str
-    written: str
-    translation: Translation
-    rungs: tuple[Rung, ...]
-    repairs: tuple[Repair, ...] = ()
-    """Calls of models about this file."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether every requested rung passed, and so nothing is left unported."""
-        return all(rung.status is RungStatus.PASSED for rung in self.rungs)
-
-
-@dataclass(frozen=True)
-class PortReport:
-    """All files of one port."""
-
-    to: str
-    targets: tuple[str, ...]
-    files: tuple[PortedFile, ...]
+    to: str = "hip"
+    targets: tuple[str, ...] = DEFAULT_TARGETS
+    rungs: tuple[int, ...] | None = None
+    """The rungs to climb; by default 0 and 1, as far as there is something to compile."""
+    running: RunOptions = NO_OPTIONS
+    flags: Flags = NO_FLAGS
+    """Include paths and macros for every file, besides those of the project's database."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of paths in the project that are left alone."""
+    is_strict: bool = False
+    has_one_header: bool = True
+    """Whether a project's helper functions are in one header, not in each file that needs them."""
 
     @property
-    def is_done(self) -> bool:
-        return bool(self.files) and all(file.is_done for file in self.files)
-
-    def as_json(self) -> dict[str, object]:
-        """Return the report as JSON values: every construct, every rung."""
-        return {
-            "to": self.to,
-            "targets": list(self.targets),
-            "done": self.is_done,
-            "files": [_file_json(file) for file in self.files],
-        }
-
-
-def _file_json(file: PortedFile) -> dict[str, object]:
-    return {
-        "path": file.path,
-        "written": file.written,
-        "findings": [dict(vars(f)) for f in file.translation.findings],
-        "rungs": [
-            {
-                "name": rung.name,
-                "status": str(rung.status),
-                "details": list(rung.details),
-                "resources": [{"target": t, **vars(r)} for t, r in rung.resources],
-            }
-            for rung in file.rungs
-        ],
-        "repairs": [dict(vars(repair)) for repair in file.repairs],
-    }
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(sorted(set(DEFAULT_RUNGS if self.rungs is None else self.rungs)))
 
 
 def port(
@@ -104,56 +93,281 @@ def port(
     to: str = "hip",
     targets: Sequence[str] = DEFAULT_TARGETS,
     out: str | Path | None = None,
-    rungs: Sequence[int] = (0, 1),
-    arguments: Sequence[str] = (),
+    rungs: Sequence[int] | None = None,
     repairs: Repairs | None = None,
 ) -> PortReport:
     """Translate ``path`` (a file or a folder) ``to`` 'hip' or 'cuda', and write it under ``out``.
 
     Without ``out`` nothing is kept. A ``compile_commands.json`` in the folder gives each file its
-    include paths and macros. Rung 2 runs the program on this machine, with ``arguments``.
-    ``repairs`` are the models that are asked to finish files that the rules leave unfinished.
+    include paths and macros. Rung 2 runs programs on this machine. ``repairs`` are the models that
+    are asked to finish files that the rules leave unfinished. :func:`port_with` takes more options.
 
     Raises:
         UsageError: no such path, target or rung; ``out`` holds files that would be lost.
         DialectError: tree-sitter is not installed.
     """
-    _check(targets, rungs)
+    numbers = None if rungs is None else tuple(rungs)
+    return port_with(path, PortOptions(to, tuple(targets), numbers), out=out, repairs=repairs)
+
+
+def port_with(
+    path: str | Path,
+    options: PortOptions,
+    *,
+    out: str | Path | None = None,
+    repairs: Repairs | None = None,
+) -> PortReport:
+    """Translate ``path`` as :func:`port` does, with these ``options``.
+
+    The report is written before the first check and again while files are checked, so that a run
+    that is stopped leaves what it knew.
+    """
+    _check(options)
     root = Path(path)
     if not root.exists():
         raise UsageError("nothing to port", seen=str(root), do="name a file or a folder")
-    options = _PortOptions(to, tuple(targets), tuple(rungs), tuple(arguments))
     with tempfile.TemporaryDirectory() as scratch:
         under = Path(scratch if out is None else out)
-        names = files_of(root, under)
-        texts = {p: p.read_text(errors="surrogateescape") for p in names}
-        code = {p: t for p, t in texts.items() if p.suffix in UNITS + HEADERS}
-        included = inclusions(code)
-        own, parts = names_in_reach(code, included), set().union(*included.values())
-        folder = (root.parent if root.is_file() else root).resolve()
-        done = {
-            p: _translated(p, t, to, names[p], own.get(p, frozenset())) for p, t in texts.items()
-        }
-        done |= {p: with_foreign_headers(p, done[p], folder) for p in code}
-        places = {p: output_path(under, name, to) for p, name in names.items()}
-        flags = build_flags(folder, under)
-        database = _database(places, flags, folder, under, COMPILERS[to])
-        write_outputs(under, places, {places[p]: done[p].text for p in names} | database)
+        project = _Project(root, under, options)
+        project.write()
+        report = project.report((), is_whole=False)
+        write_report(under, report.as_json(), project.written)
+        files: list[PortedFile] = []
+        told = time.monotonic()
+        for path_ in project.checked:
+            files.append(project.check(path_, repairs, is_kept=out is not None))
+            if time.monotonic() - told > REPORTED_EVERY_S:
+                report = project.report(files, is_whole=False)
+                write_report(under, report.as_json(), project.written)
+                told = time.monotonic()
+        report = project.report(project.with_unrun(files))
+        write_report(under, report.as_json(), project.written)
+        return report
 
-        is_one = root.is_file()
-        headers = [p for p in names if p.suffix in HEADERS] if is_one else headers_of(root, under)
-        folders = folders_of_headers(headers, code)
-        files = []
-        for p in names:
-            found = flags.get(p.resolve()) or nearest_folders(folders, p.resolve().parent)
-            beside = found.with_folder(p.resolve().parent)
-            moved = beside.at(folder, under.resolve())
-            original = _Original(names[p], texts[p], beside, moved, p in parts)
-            place = str(places[p]) if out is not None else ""
-            files.append(_checked(original, done[p], places[p], options, repairs, place))
-        report = PortReport(to, tuple(targets) if to == "hip" else (), tuple(files))
-        write_report(under, report.as_json(), [*places.values(), *database])
-    return report
+
+class _Project:
+    """The files of one port, read and translated."""
+
+    def __init__(self, root: Path, under: Path, options: PortOptions) -> None:
+        self.root, self.under, self.options = root, under, options
+        self.names = files_of(root, under, options.exclude)
+        self.companions = companions_of(root, under, self.names, options.exclude)
+        self.folder = (root.parent if root.is_file() else root).resolve()
+        self.texts = {p: read_exact(p) for p in (*self.names, *self.companions)}
+        self.places = {
+            **{p: output_path(under, name, options.to) for p, name in self.names.items()},
+            **{p: under / name for p, name in self.companions.items()},
+        }
+        code = {p: t for p, t in self.texts.items() if is_code(p)}
+        included = inclusions(code)
+        self._parts = set().union(*included.values())
+        self._translations = self._translated(code, included)
+        self._flags = build_flags(self.folder, under)
+        self._folders = folders_of_headers(self._headers(), code)
+
+    def _headers(self) -> list[Path]:
+        if self.root.is_file():
+            return [p for p in self.names if is_header(p)]
+        return headers_of(self.root, self.under, self.options.exclude)
+
+    def _translated(
+        self, code: Mapping[Path, str], included: Inclusions
+    ) -> dict[Path, Translation]:
+        to = self.options.to
+        own = names_in_reach(code, included)
+        renamed = {
+            Path(name).name: self.places[p].name
+            for p, name in self.names.items()
+            if self.places[p].name != Path(name).name
+        }
+        done = {
+            p: translate(
+                self.texts[p],
+                to=to,
+                file=self.names[p],
+                own=own.get(p, frozenset()),
+                implicit=p.suffix in (".cu", ".hip"),
+                header=self._header_for(p, len(code)),
+            )
+            if p in code
+            else _translated(p, self.texts[p], to, name, renamed)
+            for p, name in self.names.items()
+        }
+        return done | {
+            p: with_foreign_headers(p, done[p], self.folder) for p in code if p in self.names
+        }
+
+    def _header_for(self, path: Path, n_files: int) -> str:
+        """Return the name by which a file includes the header of helper functions; empty if it
+        holds them itself."""
+        if not self.options.has_one_header or n_files == 1:
+            return ""
+        return os.path.relpath(self.under / FUNCTIONS, self.places[path].parent)
+
+    @property
+    def _has_functions(self) -> bool:
+        return any(
+            f'{FUNCTIONS}"\n' in t.text.replace("\r", "") for t in self._translations.values()
+        )
+
+    @property
+    def checked(self) -> list[Path]:
+        """The files that are checked: those that are ported, and programs that need no port."""
+        return [*self.names, *(p for p in self.companions if self._is_program(p))]
+
+    @property
+    def written(self) -> list[Path]:
+        database = self.under / DATABASE
+        made = [database] if self._has_database else []
+        made += [self.under / FUNCTIONS] if self._has_functions else []
+        return [*self.places.values(), *made]
+
+    @property
+    def _has_database(self) -> bool:
+        return any(p.resolve() in self._flags for p in self.places)
+
+    def _is_program(self, path: Path) -> bool:
+        return path.suffix in UNITS and self._unit(path).is_program
+
+    def write(self) -> None:
+        """Write the port, with a compile database if the sources have one."""
+        compiler = COMPILERS[self.options.to]
+        database = _database(self.places, self._flags, self.folder, self.under, compiler)
+        texts = {
+            place: self._translations[p].text if p in self._translations else self.texts[p]
+            for p, place in self.places.items()
+        }
+        if self._has_functions:
+            needs = dict.fromkeys(need for t in self._translations.values() for need in t.needs)
+            texts[self.under / FUNCTIONS] = functions_header(needs)
+        write_outputs(self.under, self.places, texts | database)
+
+    def report(self, files: Sequence[PortedFile], *, is_whole: bool = True) -> PortReport:
+        options = self.options
+        return PortReport(
+            options.to,
+            options.targets if options.to == "hip" else (),
+            tuple(files),
+            () if options.rungs is None else options.numbers,
+            tuple(self.companions.values()),
+            is_whole,
+            options.is_strict,
+        )
+
+    def _name(self, path: Path) -> str:
+        return self.names.get(path) or self.companions[path]
+
+    def _flags_of(self, path: Path) -> Flags:
+        """Return the flags of an original: its database's or those of the project's folders."""
+        at, given = path.resolve(), self.options.flags
+        found = self._flags.get(at) or nearest_folders(self._folders, at.parent)
+        beside = found.with_folder(at.parent)
+        return Flags((*beside.includes, *given.includes), (*beside.defines, *given.defines))
+
+    def _unit(self, path: Path) -> Unit:
+        return Unit(self._name(path), self.texts[path], self._flags_of(path))
+
+    def _ported_unit(self, path: Path, text: str | None = None) -> Unit:
+        if text is None:
+            known = self._translations.get(path)
+            text = self.texts[path] if known is None else known.text
+        flags = self._flags_of(path).at(self.folder, self.under.resolve())
+        name = str(self.places[path].relative_to(self.under))
+        return Unit(name, text, flags)
+
+    def _others(self, path: Path) -> list[Path]:
+        """Return the units that a program may be linked with."""
+        return [
+            p
+            for p in self.places
+            if p != path and p.suffix in UNITS and p not in self._parts and not self._is_program(p)
+        ]
+
+    def check(self, path: Path, repairs: Repairs | None, *, is_kept: bool) -> PortedFile:
+        """Check how far a file climbs; if rules leave it unfinished, ask the models first."""
+        written, name = self.places[path], self._name(path)
+        translation = self._translations.get(path) or Translation(self.texts[path], ())
+
+        def climb(text: Translation) -> tuple[Rung, ...]:
+            write_exact(written, text.text)
+            self._translations[path] = text
+            return self._climb(path, text)
+
+        rungs, made = climb(translation), tuple[Repair, ...]()
+        if repairs is not None and written.suffix == ".hip":
+            targets = self.options.targets
+            work = UnfinishedFile(name, self.texts[path], translation.text, (), targets)
+            translation, rungs, made = finished(work, translation, rungs, repairs, climb)
+            # the file may hold the models' last try
+            write_exact(written, translation.text)
+            self._translations[path] = translation
+        place = str(written) if is_kept else ""
+        return PortedFile(name, place, translation, rungs, made, self.texts[path])
+
+    def _climb(self, path: Path, translation: Translation) -> tuple[Rung, ...]:
+        written, is_program = self.places[path], self._is_program(path)
+        # a part is checked together with the files that include it
+        is_part = path in self._parts and not is_program
+        is_unit = written.suffix in (".hip", ".cu") and not is_part
+        rungs = []
+        for number in self.options.numbers:
+            if number == 0 and path in self.names:
+                rungs.append(lint(translation, is_build=is_build_file(path)))
+            elif number == 1 and is_unit:
+                rungs.append(_compile(written, self.options, self._ported_unit(path).flags))
+            elif number == 1 and written.suffix == ".py" and _has_kernels(translation.text):
+                rungs.append(_compile_strings(translation.text, self.options))
+            elif number == 2 and is_program:
+                rungs.append(self._emulate(path, translation.text))
+            elif number in HARDWARE and is_unit:
+                rungs.append(self._on_hardware(number, path))
+        return tuple(rungs)
+
+    def _emulate(self, path: Path, ported: str) -> Rung:
+        others = self._others(path)
+        original = Program(self._unit(path), tuple(self._unit(p) for p in others))
+        port_ = Program(
+            self._ported_unit(path, ported), tuple(self._ported_unit(p) for p in others)
+        )
+        beside = None if self.root.is_file() else path.parent
+        return emulates(original, port_, at_folder(self.options.running, beside))
+
+    def with_unrun(self, files: Sequence[PortedFile]) -> list[PortedFile]:
+        """Return the files; those with device code that no program ran say so, if rung 2 was asked
+        for."""
+        if EMULATED not in self.options.numbers:
+            return list(files)
+        run = {unit for file in files for rung in file.rungs for unit in rung.units}
+        done = []
+        for path, file in zip(self.checked, files, strict=True):
+            is_unit = path.suffix in (".cu", ".hip") and path not in self._parts
+            is_code = is_unit or (path.suffix == ".py" and _has_kernels(file.original))
+            written = str(self.places[path].relative_to(self.under))
+            if is_code and written not in run and not any(r.name == "emulate" for r in file.rungs):
+                why = "no program of the project was run with it"
+                rung = Rung("emulate", RungStatus.NOT_CHECKED, (why,))
+                file = replace(file, rungs=(*file.rungs, rung))
+            done.append(file)
+        return done
+
+    def _on_hardware(self, number: int, path: Path) -> Rung:
+        """Rung 3 or 4, for a program; the original is copied beside the port for its includes."""
+        name, climb = HARDWARE[number]
+        original, ported = self._unit(path), self._ported_unit(path)
+        if self.options.to != "hip" or not original.is_program:
+            why = "only programs (with a main function) ported to HIP are run"
+            return Rung(name, RungStatus.NOT_CHECKED, (why,))
+        written = self.places[path]
+        with tempfile.TemporaryDirectory() as folder:
+            before = Path(folder, f"{written.stem}.cu")
+            write_exact(before, original.text)
+            program = HardwareRun(
+                ported.flags.includes,
+                self.options.running,
+                original.flags.defines,
+                original_includes=original.flags.includes,
+            )
+            return climb(before, written, program)
 
 
 def _database(
@@ -172,52 +386,6 @@ def _database(
     return {under / DATABASE: database_of(units, under, compiler)} if units else {}
 
 
-@dataclass(frozen=True)
-class _Original:
-    name: str
-    text: str
-    flags: Flags
-    ported_flags: Flags
-    is_included: bool = False
-    """Whether another file of the project includes it."""
-
-    @property
-    def is_program(self) -> bool:
-        """Whether it has a main function, and so can be run."""
-        return re.search(r"\bmain\s*\(", self.text) is not None
-
-
-@dataclass(frozen=True)
-class _PortOptions:
-    to: str
-    targets: tuple[str, ...]
-    rungs: tuple[int, ...]
-    arguments: tuple[str, ...]
-
-
-def _checked(
-    original: _Original,
-    translation: Translation,
-    written: Path,
-    options: _PortOptions,
-    repairs: Repairs | None,
-    place: str,
-) -> PortedFile:
-    """Check how far a file climbs; if rules leave it unfinished, ask the models first."""
-
-    def climb(text: Translation) -> tuple[Rung, ...]:
-        written.write_text(text.text, errors="surrogateescape")
-        return _climb(original, text, written, options)
-
-    rungs, made = climb(translation), ()
-    if repairs is not None and written.suffix == ".hip":
-        work = UnfinishedFile(original.name, original.text, translation.text, (), options.targets)
-        translation, rungs, made = finished(work, translation, rungs, repairs, climb)
-        # the file may hold the models' last try
-        written.write_text(translation.text, errors="surrogateescape")
-    return PortedFile(original.name, place, translation, rungs, made)
-
-
 def check_targets(targets: Sequence[str]) -> None:
     """Raise a UsageError for the first target that is not an AMD target."""
     for target in targets:
@@ -225,94 +393,53 @@ def check_targets(targets: Sequence[str]) -> None:
             raise UsageError(f'unknown target "{target}"', seen=target, do=nearest(target, TARGETS))
 
 
-def _check(targets: Sequence[str], rungs: Sequence[int]) -> None:
-    check_targets(targets)
-    for rung in rungs:
+def _check(options: PortOptions) -> None:
+    check_targets(options.targets)
+    for rung in options.numbers:
         if rung not in RUNGS:
             raise UsageError(f"no rung {rung}", seen=str(rung), do="choose from 0, 1, 2, 3, 4")
 
 
-def _translated(path: Path, text: str, to: str, name: str, own: Iterable[str]) -> Translation:
+def _translated(
+    path: Path, text: str, to: str, name: str, renamed: Mapping[str, str]
+) -> Translation:
+    """Translate a file of Python or of a build system."""
     if path.suffix == ".py":
-        return _translated_python(text, to, name)
-    if path.name == BUILD or path.suffix == ".cmake":
-        return translate_cmake(text, to=to, file=name)
-    is_unit = path.suffix in (".cu", ".hip")
-    return translate(text, to=to, file=name, own=own, implicit=is_unit)
+        return _translated_python(text, to, name, renamed)
+    if is_makefile(path):
+        return translate_make(text, to=to, file=name)
+    return translate_cmake(text, to=to, file=name)
 
 
-def _translated_python(text: str, to: str, name: str) -> Translation:
+def _translated_python(text: str, to: str, name: str, renamed: Mapping[str, str]) -> Translation:
     """Translate a Python file; a file in another version of Python stays as it is, because it must
     not end the port of a whole tree."""
     try:
-        return translate_python(text, to=to, file=name)
+        return translate_python(text, to=to, file=name, renamed=renamed)
     except UsageError as error:
         reason, advice = f"it is not Python 3: {error.seen}", "port its device code by hand"
         left = Finding(1, State.UNPORTED, name, reason=reason, advice=advice, file=name)
         return Translation(text, (left,))
 
 
-def _climb(
-    original: _Original, translation: Translation, written: Path, options: _PortOptions
-) -> tuple[Rung, ...]:
-    # it is checked together with the files that include it
-    is_part = original.is_included and not original.is_program
-    is_unit = written.suffix in (".hip", ".cu") and not is_part
-    rungs = []
-    for number in sorted(set(options.rungs)):
-        if number == 0:
-            rungs.append(lint(translation))
-        elif number == 1 and is_unit:
-            rungs.append(_compile(written, options, original.ported_flags))
-        elif number == 1 and written.suffix == ".py":
-            rungs.append(_compile_strings(translation.text, options))
-        elif number == 2 and is_unit and original.is_program:
-            rungs.append(
-                emulates(
-                    original.text,
-                    translation.text,
-                    flags=original.flags,
-                    ported_flags=original.ported_flags,
-                    arguments=options.arguments,
-                    file=written.name,
-                )
-            )
-        elif number == 2 and original.is_program and written.suffix in UNITS:
-            why = "a program whose device code is in other files is not run"
-            rungs.append(Rung("emulate", RungStatus.NOT_CHECKED, (why,)))
-        elif number in HARDWARE and is_unit:
-            rungs.append(_on_hardware(number, original, written, options))
-    return tuple(rungs)
+def _has_kernels(python: str) -> bool:
+    return bool(device_texts(python)) or has_formatted_texts(python)
 
 
-def _on_hardware(number: int, original: _Original, written: Path, options: _PortOptions) -> Rung:
-    """Rung 3 or 4, for a program; the original is copied beside the port for its includes."""
-    name, climb = HARDWARE[number]
-    if options.to != "hip" or not original.is_program:
-        why = "only programs (with a main function) ported to HIP are run"
-        return Rung(name, RungStatus.NOT_CHECKED, (why,))
-    with tempfile.TemporaryDirectory() as folder:
-        before = Path(folder, f"{written.stem}.cu")
-        before.write_text(original.text, errors="surrogateescape")
-        flags, ported = original.flags, original.ported_flags
-        program = HardwareRun(
-            ported.includes, options.arguments, flags.defines, original_includes=flags.includes
-        )
-        return climb(before, written, program)
-
-
-def _compile(written: Path, options: _PortOptions, flags: Flags) -> Rung:
+def _compile(written: Path, options: PortOptions, flags: Flags) -> Rung:
     if options.to != "hip":
         return compiles_for_nvidia(written, flags)
     defines = tuple(f"-D{define}" for define in flags.defines)
     return compiles(written, targets=options.targets, includes=flags.includes, flags=defines)
 
 
-def _compile_strings(text: str, options: _PortOptions) -> Rung:
+def _compile_strings(text: str, options: PortOptions) -> Rung:
     """Rung 1 of a Python file: compile each of its device texts as runtime compilers see it."""
     texts = device_texts(text)
-    if options.to != "hip" or not texts:
-        return Rung("compile", RungStatus.NOT_CHECKED, ("no device code in its strings",))
+    if options.to != "hip" or has_formatted_texts(text) or not texts:
+        is_formatted = has_formatted_texts(text)
+        why = "it formats device code when it runs" if is_formatted else "no device code in strings"
+        return Rung("compile", RungStatus.NOT_CHECKED, (why,))
     with tempfile.TemporaryDirectory() as folder:
         rungs = []
         for number, device_text in enumerate(texts, 1):

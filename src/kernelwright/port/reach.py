@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kernelwright.dialects.simt.source import Source
 from kernelwright.hipify.names import declared
+from kernelwright.port.exact import read_exact
 
 Inclusions = Mapping[Path, set[Path]]
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
@@ -41,7 +42,7 @@ def folders_of_headers(headers: Sequence[Path], known: Mapping[Path, str]) -> li
     """Return the folders that hold headers, and those from which includes lead to them: for
     ``inc/lib/a.h``, included as ``lib/a.h`` by a header or a ``known`` text, also ``inc``."""
     unread = (path for path in headers if path not in known)
-    texts = [*known.values(), *(path.read_text(errors="surrogateescape") for path in unread)]
+    texts = [*known.values(), *(read_exact(path) for path in unread)]
     by_name: dict[str, list[Path]] = {}
     for path in headers:
         by_name.setdefault(path.name, []).append(path.resolve())

@@ -172,6 +172,6 @@ def _number(gpus: str, device: Device) -> int:
 def _first_sibling(core: int) -> int:
     """Return the first hardware thread of the physical core that ``core`` belongs to."""
     try:
-        return int(re.match(r"\d+", Path(SIBLINGS.format(core)).read_text())[0])
-    except (OSError, TypeError):
+        return int(Path(SIBLINGS.format(core)).read_text().split(",")[0].split("-")[0])
+    except (OSError, ValueError):
         return core

@@ -13,8 +13,9 @@ __all__ = ["cache_folder"]
 
 LEFT = {"attention_prefill", "attention_sliding_window"}
 """Nothing is proposed for these on a CPU: they are one call of the library."""
-STEPS = {torch.float8_e4m3fn: 0.13, torch.bfloat16: 0.02}
-"""The largest error that passes, as a share of the largest number, by the type of the output."""
+LARGEST_ERROR = {torch.float8_e4m3fn: 0.13}
+"""The largest error that passes, as a share of the largest number: two steps of the output's type.
+Otherwise two of bfloat16, since the operators round to it on the way."""
 ENTRIES = builtin_suite(size="small", suite=MODELS)
 
 
@@ -36,7 +37,7 @@ def test_the_first_kernel_is_right(entry: SuiteEntry) -> None:
     for one, other in zip(_listed(found), _listed(expected), strict=True):
         if other.is_floating_point():
             off = (one.double() - other.double()).abs().max() / other.double().abs().max()
-            assert off <= STEPS.get(other.dtype, 1e-4)
+            assert off <= LARGEST_ERROR.get(other.dtype, 0.016)
         else:
             assert torch.equal(one, other)
 

@@ -109,6 +109,13 @@ def test_nothing_is_written_where_it_does_not_belong(kernels, tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_a_run_without_time_times_what_needs_none_and_says_what_is_missing() -> None:
+    found = kw.accelerate(Net().eval(), X, budget_s=0.01)
+    assert list(found.times_ns) == ["eager"] and not found.kernels
+    assert "more than the budget allows" in found.failed_forms["compile"]
+    assert {step.outcome for step in found.steps} == {"skipped"}
+
+
 def test_a_search_leaves_the_model_right_whatever_it_finds(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     net = Net(64).eval()
@@ -116,7 +123,7 @@ def test_a_search_leaves_the_model_right_whatever_it_finds(tmp_path, monkeypatch
     with torch.no_grad():
         expected = net(x)["logits"]
     steps: list[Step] = []
-    found = kw.accelerate(net, {"x": x}, on_step=steps.append, budget_s=10)
+    found = kw.accelerate(net, {"x": x}, on_step=steps.append, budget_s=30)
     assert found.steps and {step.group.kind for step in steps} >= {"Layer", "Linear"}
     with torch.no_grad():
         torch.testing.assert_close(net(x)["logits"], expected, rtol=1e-4, atol=1e-4)

@@ -10,8 +10,9 @@ from kernelwright.bench.port_bench import chosen, evaluate, programs
 from kernelwright.core.errors import UsageError
 from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.hipify import translate
-from kernelwright.port import Rung, RungStatus, port
-from kernelwright.port.ladder import emulates
+from kernelwright.port import RungStatus, port
+from kernelwright.port.emulated import emulates
+from kernelwright.port.programs import Program
 
 LIBRARIES = chosen(["library_rand_device_pi", "library_blas_power_iteration"])
 GOOD = """#include <cstdio>
@@ -30,6 +31,10 @@ int main() {
   printf("%d %d\\n", p[0], p[1]);
 }
 """
+
+
+def run(original, ported):
+    return emulates(Program.of(original), Program.of(ported))
 
 
 @needs_amd
@@ -78,8 +83,8 @@ def test_rungs_that_cannot_be_checked_do_not_pass(tmp_path):
 
 def test_a_port_that_prints_something_else_fails():
     ported = translate(GOOD).text
-    assert emulates(GOOD, ported).status is RungStatus.PASSED
-    rung = emulates(GOOD.replace("v = threadIdx.x", "v = threadIdx.x + threadIdx.x / 63"), ported)
+    assert run(GOOD, ported).status is RungStatus.PASSED
+    rung = run(GOOD.replace("v = threadIdx.x", "v = threadIdx.x + threadIdx.x / 63"), ported)
     assert rung.status is RungStatus.FAILED
     assert "prints something else: -496 1521 | +496 1520" in rung.details[0]
 
@@ -87,7 +92,7 @@ def test_a_port_that_prints_something_else_fails():
 def test_a_port_without_repairs_fails_at_64_lanes():
     naive = GOOD.replace("cudaM", "hipM").replace("cudaD", "hipD").replace("0xffffffffu", "~0ull")
     naive = naive.replace("p[threadIdx.x / 32]", "p[threadIdx.x / warpSize]")
-    rung = emulates(GOOD, "#include <hip/hip_runtime.h>\n" + naive)
+    rung = run(GOOD, "#include <hip/hip_runtime.h>\n" + naive)
     assert rung.status is RungStatus.FAILED
     assert all(detail.startswith("64 lanes") for detail in rung.details)
 
@@ -182,11 +187,11 @@ def test_threads_that_return_before_a_barrier_are_ignored_if_the_original_does_s
         "<<<1, 64>>>", "<<<1, 96>>>"
     )
     barrier = text.replace("  int v =", "  __syncthreads();\n  int v =")
-    rung = emulates(barrier, translate(barrier).text)
+    rung = run(barrier, translate(barrier).text)
     assert rung.status is RungStatus.PASSED
     assert rung.details == ("the original too: barrier-exit",)
     added = translate(text).text.replace("  int v =", "  __syncthreads();\n  int v =")
-    assert emulates(text, added).status is RungStatus.FAILED
+    assert run(text, added).status is RungStatus.FAILED
 
 
 LOCKSTEP = """#include <cstdio>
@@ -223,12 +228,12 @@ def test_an_original_that_trusts_lockstep_is_run_in_lockstep(tmp_path, is_in_hea
     text = LOCKSTEP if is_in_header else LOCKSTEP.replace('#include "tail.cuh"\n', TAIL)
     (tmp_path / "sum.cu").write_text(text)
     done = {file.path: file.rungs for file in port(tmp_path / "sum.cu", rungs=(2,)).files}
-    assert done["sum.cu"] == (Rung("emulate", RungStatus.PASSED),)
+    assert [rung.status for rung in done["sum.cu"]] == [RungStatus.PASSED]
 
 
 def test_a_port_without_barriers_between_lanes_is_not_run_in_lockstep():
     text = LOCKSTEP.replace('#include "tail.cuh"\n', TAIL)
-    assert emulates(text, text).status is RungStatus.FAILED
+    assert run(text, text).status is RungStatus.FAILED
 
 
 def test_faults_of_a_port_are_located_in_its_file(tmp_path):

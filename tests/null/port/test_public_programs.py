@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.hipify import State, translate
 from kernelwright.hipify.table import load_map
-from kernelwright.port.ladder import differences
+from kernelwright.port.compared import differences
 from kernelwright.port.reach import inclusions, names_in_reach, with_includes
 
 HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"

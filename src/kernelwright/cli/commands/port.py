@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelwright.cli.options import JSON
+from kernelwright.cli.options import JSON, grouped
 from kernelwright.console.terminal import Answer
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
@@ -18,15 +18,26 @@ from kernelwright.core.settings import parse_budget
 from kernelwright.core.task import Task
 from kernelwright.hipify import State
 from kernelwright.loaders import load
-from kernelwright.port import PortReport, RungStatus, port
+from kernelwright.port import PortOptions, PortReport, RungStatus, port_with
+from kernelwright.port.build_flags import Flags
+from kernelwright.port.emulated import LIMIT_S, NO_OPTIONS, RunOptions, shown
+from kernelwright.port.exact import write_exact
 from kernelwright.port.metal import port_to_metal
-from kernelwright.port.project import DEFAULT_TARGETS
+from kernelwright.port.project import DEFAULT_RUNGS, DEFAULT_TARGETS, EMULATED
+from kernelwright.port.views import as_page, as_patch, as_sarif
 from kernelwright.proposers.port.repair import Repair, Repairs
 from kernelwright.proposers.swarm import SwarmProposer
 
-COLOURS = {RungStatus.PASSED: "green", RungStatus.FAILED: "red", RungStatus.NOT_CHECKED: "yellow"}
+COLOURS = {
+    RungStatus.PASSED: "green",
+    RungStatus.FAILED: "red",
+    RungStatus.RAN: "yellow",
+    RungStatus.NOT_CHECKED: "yellow",
+}
 BUDGET = "5m"  # time for the models: a few files with three questions each
-FIRST_THAT_RUNS = 2  # the first rung that runs a program
+LISTED = ("lint", "build")  # rungs whose details are the findings
+ONLY_LINT = (0,)
+Rungs = tuple[int, ...] | None
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
 
@@ -37,126 +48,230 @@ def _named(context: click.Context, argument: click.Parameter, name: str) -> Path
     return Path(name)
 
 
+def _rungs(_context: click.Context, _option: click.Parameter, text: str | None) -> Rungs:
+    """Return the numbers of rungs; None if the option was not given."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not word.isdecimal():
+            raise UsageError(f'no rung "{word}"', seen=text, do="choose from 0, 1, 2, 3, 4")
+    return tuple(int(word) for word in words)
+
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_TRANSLATING = grouped(
+    click.option(
+        "--to",
+        type=click.Choice(["hip", "cuda", "metal"]),
+        default="hip",
+        show_default=True,
+        help="Translate to this language.",
+    ),
+    click.option(
+        "--arch",
+        "targets",
+        metavar="LIST",
+        default=",".join(DEFAULT_TARGETS),
+        show_default=True,
+        help="Compile for these AMD targets.",
+    ),
+    click.option(
+        "--rungs",
+        metavar="LIST",
+        callback=_rungs,
+        help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
+        "Default: 0,1; of Metal 0,1,2 with --task.",
+    ),
+    click.option(
+        "--task",
+        "solved",
+        metavar="TASK",
+        help="Judge a candidate that is ported to Metal on this task, in rung 2.",
+    ),
+    click.option(
+        "--strict",
+        "is_strict",
+        is_flag=True,
+        help="Count constructs whose meaning changed, and words left in build files, as "
+        "unfinished.",
+    ),
+    click.option(
+        "-I",
+        "include",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="Search this folder for headers; repeatable.",
+    ),
+    click.option(
+        "-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro; repeatable."
+    ),
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="PATTERN",
+        help="Leave these files and folders of PATH alone; repeatable.",
+    ),
+)
+_RUNNING = grouped(
+    click.option(
+        "--arg",
+        "arguments",
+        multiple=True,
+        help="Run the program with this argument, from rung 2 on; repeatable.",
+    ),
+    click.option("--stdin", type=_FILE, help="Give the program this file to read."),
+    click.option(
+        "--cwd",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="Run it in a copy of this folder. Default: the folder of its main function, in a "
+        "folder that is ported; else an empty one.",
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        default=LIMIT_S,
+        show_default=True,
+        metavar="SECONDS",
+        help="Stop a run that takes longer.",
+    ),
+    click.option(
+        "--compare",
+        multiple=True,
+        metavar="FILE",
+        help="Compare this file too. Files that the program writes to its folder are always "
+        "compared; repeatable.",
+    ),
+)
+_ASKING = grouped(
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="MODEL",
+        help="Ask this model, named as in optimize, to finish files that the rules leave "
+        "unfinished; repeatable. Default: none.",
+    ),
+    click.option(
+        "--price",
+        "prices",
+        multiple=True,
+        metavar="MODEL=IN/OUT",
+        help="The price of a model, as in optimize.",
+    ),
+    click.option(
+        "--budget",
+        multiple=True,
+        metavar="LIMIT",
+        help="Ask models for up to 5m (default), 2usd, …",
+    ),
+)
+_WRITING = grouped(
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        help="Write here. Default: PATH with -hip or -cuda.",
+    ),
+    click.option("--patch", type=_FILE, help="Write a unified patch of all files here."),
+    click.option("--html", type=_FILE, help="Write a page with both sides and findings here."),
+    click.option("--sarif", type=_FILE, help="Write the findings in SARIF here, for code hosts."),
+)
+
+
 @click.command("port")
 @click.argument("path", metavar="PATH", callback=_named)
-@click.option(
-    "--to",
-    type=click.Choice(["hip", "cuda", "metal"]),
-    default="hip",
-    show_default=True,
-    help="Translate to this language.",
-)
-@click.option(
-    "--arch",
-    "targets",
-    metavar="LIST",
-    default=",".join(DEFAULT_TARGETS),
-    show_default=True,
-    help="Compile for these AMD targets.",
-)
-@click.option(
-    "--rungs",
-    metavar="LIST",
-    help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
-    "Default: 0,1; of Metal 0,1,2 with --task.",
-)
-@click.option(
-    "--task",
-    "solved",
-    metavar="TASK",
-    help="Judge a candidate that is ported to Metal on this task, in rung 2.",
-)
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    help="Run the program with this argument, from rung 2 on; repeatable.",
-)
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL",
-    help="Ask this model, named as in optimize, to finish files that the rules leave unfinished; "
-    "repeatable. Default: none.",
-)
-@click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    metavar="MODEL=IN/OUT",
-    help="The price of a model, as in optimize.",
-)
-@click.option(
-    "--budget", multiple=True, metavar="LIMIT", help="Ask models for up to 5m (default), 2usd, …"
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Write here. Default: PATH with -hip or -cuda."
-)
+@_TRANSLATING
+@_RUNNING
+@_ASKING
+@_WRITING
 @JSON
 def command(
     path: Path,
     to: str,
     targets: str,
-    rungs: str | None,
+    rungs: Rungs,
     solved: str | None,
-    out: Path | None,
-    as_json: bool,
+    is_strict: bool,
+    include: tuple[Path, ...],
+    define: tuple[str, ...],
+    exclude: tuple[str, ...],
     arguments: tuple[str, ...],
+    stdin: Path | None,
+    cwd: Path | None,
+    time_limit: float,
+    compare: tuple[str, ...],
     models: tuple[str, ...],
     prices: tuple[str, ...],
     budget: tuple[str, ...],
+    out: Path | None,
+    patch: Path | None,
+    html: Path | None,
+    sarif: Path | None,
+    as_json: bool,
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    To Metal, PATH is one candidate with CUDA. The exit code is 0 only if nothing was left unported
-    and every requested rung passed.
+    To Metal, PATH is one candidate with CUDA. The exit code is 0 only if no code was left unported,
+    every requested rung passed, and each rung that --rungs names was climbed.
     """
     place = out or _beside(path, to)
-    wanted = _default_rungs(to, solved) if rungs is None else rungs
-    words = [word.strip() for word in wanted.split(",")]
-    for word in words:
-        if not word.isdecimal():
-            raise UsageError(f'no rung "{word}"', seen=wanted, do="choose from 0, 1, 2, 3, 4")
-    if arguments and max(int(word) for word in words) < FIRST_THAT_RUNS:
-        raise UsageError(
-            "--arg is for programs that are run", seen=f"rungs {wanted}", do="add --rungs 0,1,2"
-        )
-    if to == "metal":
-        if arguments or models:
-            given = "--arg" if arguments else "--model"
-            raise UsageError(
-                f"{given} goes with HIP and CUDA",
-                seen="--to metal",
-                do="let models write it by: optimize TASK --device metal --proposer swarm",
-            )
-        task = None if solved is None else load(solved)
-        report = port_to_metal(path, out=place, rungs=[int(word) for word in words], task=task)
-        return _answer(report, place)
-    if solved is not None:
+    given = stdin.read_bytes() if stdin is not None else b""
+    running = RunOptions(arguments, given, cwd, time_limit, compare)
+    if solved is not None and to != "metal":
         raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
-    report = port(
-        path,
-        to=to,
-        targets=[t.strip() for t in targets.split(",")],
-        out=place,
-        rungs=[int(word) for word in words],
-        arguments=arguments,
-        repairs=_repairs(path, models, prices, budget),
+    if to == "metal":
+        _require_plain(running, models)
+        return _answer(_to_metal(path, place, rungs, solved), place)
+    if running != NO_OPTIONS and max(rungs or DEFAULT_RUNGS) < EMULATED:
+        raise UsageError(
+            "--arg, --stdin, --cwd, --time-limit and --compare are for programs that are run",
+            seen="no rung that runs programs",
+            do="add --rungs 0,1,2",
+        )
+    options = PortOptions(
+        to,
+        tuple(t.strip() for t in targets.split(",")),
+        rungs if rungs is not None or to == "hip" else ONLY_LINT,
+        running,
+        Flags(tuple(folder.resolve() for folder in include), define),
+        exclude,
+        is_strict,
     )
+    report = port_with(path, options, out=place, repairs=_repairs(path, models, prices, budget))
+    views = ((patch, as_patch), (html, as_page), (sarif, as_sarif))
+    for file, view in views:
+        if file is not None:
+            write_exact(file, view(report))
     return _answer(report, place)
 
 
 def _answer(report: PortReport, place: Path) -> Answer:
     written = Text(f"written to {place}, report in port.json")
-    shown: list[RenderableType] = [_table(report), *_findings(report), written]
-    return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, shown)
+    lines: list[RenderableType] = [
+        _table(report),
+        *_findings(report),
+        Text(report.summary),
+        written,
+    ]
+    return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, lines)
 
 
-def _default_rungs(to: str, solved: str | None) -> str:
-    if to == "metal":
-        return "0,1" if solved is None else "0,1,2"
-    return "0,1" if to == "hip" else "0"
+def _require_plain(running: RunOptions, models: tuple[str, ...]) -> None:
+    """Refuse options that go with HIP and CUDA only."""
+    if running != NO_OPTIONS or models:
+        given = "--model" if models else "--arg"
+        raise UsageError(
+            f"{given} goes with HIP and CUDA",
+            seen="--to metal",
+            do="let models write it by: optimize TASK --device metal --proposer swarm",
+        )
+
+
+def _to_metal(path: Path, place: Path, rungs: Rungs, solved: str | None) -> PortReport:
+    task = None if solved is None else load(solved)
+    usual = DEFAULT_RUNGS if task is None else (*DEFAULT_RUNGS, EMULATED)
+    return port_to_metal(path, out=place, rungs=usual if rungs is None else rungs, task=task)
 
 
 def _beside(path: Path, to: str) -> Path:
@@ -224,8 +339,13 @@ def _findings(report: PortReport) -> list[Text]:
     lines += [
         f"{file.path}: {rung.name}: {detail}"
         for file in report.files
-        for rung in file.rungs[1:]
-        for detail in rung.details
+        for rung in file.rungs
+        if rung.name not in LISTED
+        for detail in (*rung.details, *([shown(rung)] if rung.values else []))
+    ]
+    lines += [
+        f"rung {number} was asked for, and no file passed it: it is not checked"
+        for number in report.unclimbed
     ]
     if len(lines) > N_SHOWN:
         lines = [*lines[:N_SHOWN], f"and {len(lines) - N_SHOWN} more, in port.json"]

@@ -5,13 +5,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelwright.dialects.simt.source import Edit, Source, apply_edits, arguments, callee
+from kernelwright.dialects.simt.source import (
+    Edit,
+    Source,
+    apply_edits,
+    arguments,
+    callee,
+    member_templates,
+    with_launches,
+)
 
+NULLS = ("0", "NULL", "0L")
+"""Arguments that may be null pointers: a copy of them would be an integer."""
 BY_POINTERS = re.compile(r"(cuda|hip)(Launch|LaunchCooperative)Kernel")
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_LAUNCH = re.compile(
+    rb"(?P<kernel>[A-Za-z_][\w:]*\s*(?:<[^<>;{}]*(?:<[^<>;{}]*>[^<>;{}]*)*>)?)\s*<<<(?P<config>)"
+)
+_OPENS = re.compile(rb"\s*\(")
 _CAST = re.compile(
     r"^(?:\(\s*(?:const\s+)?void\s*\*\s*\)|reinterpret_cast<\s*(?:const\s+)?void\s*\*\s*>)\s*(.*)$",
     re.DOTALL,
@@ -24,8 +39,9 @@ def lower(text: str) -> str:
     Not covered: launches and shared memory that macros hide from the syntax tree; inline PTX and
     AMD assembly.
     """
-    source = Source(text.encode(errors="surrogateescape"))
-    edits = [*_launches(source), *_launches_by_pointers(source), *_shared(source)]
+    source = Source(with_launches(text.encode(errors="surrogateescape")))
+    keywords = [Edit(n.start_byte, n.start_byte, "template ") for n in member_templates(source)]
+    edits = [*keywords, *_launches(source), *_launches_by_pointers(source), *_shared(source)]
     return apply_edits(source.text, edits).decode(errors="surrogateescape")
 
 
@@ -56,21 +72,118 @@ def lower_headers(
     return top
 
 
+@dataclass(frozen=True)
+class _Launch:
+    """Where a launch stands, in bytes: its kernel's name, configuration and arguments."""
+
+    start: int
+    kernel_end: int
+    config: tuple[int, int]
+    arguments: tuple[tuple[int, int], ...]
+    opened: int
+    """The first byte after the bracket that opens the arguments."""
+
+
 def _launches(source: Source) -> Iterator[Edit]:
+    found = [*_seen_launches(source)]
+    found += _hidden_launches(source, {launch.config[0] for launch in found})
+    for launch in found:
+        yield from _launch_edits(source, launch)
+
+
+def _seen_launches(source: Source) -> Iterator[_Launch]:
     for node in source.nodes("kernel_call_syntax"):
         call = node.parent
         kernel = call.child_by_field_name("function")
         listed = call.child_by_field_name("arguments")
         if kernel is None or listed is None:
             continue
-        inside = source.exact(node.start_byte + 3, node.end_byte - 3)
-        comma = ", " if arguments(call) else ""
-        yield Edit(
-            call.start_byte,
-            listed.start_byte + 1,
-            f"simt::launch(simt::config({inside}), [&](auto... simt_a) {{ simt::simt_enter(); "
-            f"{source.text_of(kernel)}(simt_a...); }}{comma}",
-        )
+        if source.text[kernel.end_byte : node.start_byte].strip():
+            continue  # a macro before it was taken for the kernel
+        given = tuple((a.start_byte, a.end_byte) for a in arguments(call))
+        config = (node.start_byte + 3, node.end_byte - 3)
+        yield _Launch(call.start_byte, kernel.end_byte, config, given, listed.start_byte + 1)
+
+
+def _hidden_launches(source: Source, seen: set[int]) -> Iterator[_Launch]:
+    """Yield launches that the syntax tree misses, because a macro stands before them."""
+    text = source.living
+    for match in _LAUNCH.finditer(text):
+        inside = match.start("config")
+        close = _closing(text, inside, b">>>")
+        opened = _OPENS.match(text, close + 3) if close >= 0 else None
+        if inside in seen or opened is None or _in_comment(source, match.start()):
+            continue
+        given, at = [], opened.end()
+        while True:
+            end = _closing(text, at, b",", b")")
+            if end < 0:
+                break
+            if text[at:end].strip():
+                given.append((at, end))
+            at = end + 1
+            if text[end : end + 1] == b")":
+                yield _Launch(
+                    match.start("kernel"),
+                    match.end("kernel"),
+                    (inside, close),
+                    tuple(given),
+                    opened.end(),
+                )
+                break
+
+
+def _in_comment(source: Source, at: int) -> bool:
+    return any(
+        node.start_byte <= at < node.end_byte for node in source.nodes("comment", "string_literal")
+    )
+
+
+def _closing(text: bytes, at: int, *ends: bytes) -> int:
+    """Return where one of ``ends`` stands outside brackets, from ``at`` on; -1 if nowhere."""
+    depth = 0
+    while at < len(text):
+        if not depth and text.startswith(ends, at):
+            return at
+        depth += (text[at : at + 1] in b"([{") - (text[at : at + 1] in b")]}")
+        if depth < 0:
+            return -1
+        at += 1
+    return -1
+
+
+def _launch_edits(source: Source, launch: _Launch) -> Iterator[Edit]:
+    given = [source.exact(*place) for place in launch.arguments]
+    nulls = [text.strip() in NULLS for text in given]
+    words = [
+        text if is_null else f"simt_{i}"
+        for i, (text, is_null) in enumerate(zip(given, nulls, strict=True))
+    ]
+    kept = ", ".join(f"auto simt_{i}" for i, is_null in enumerate(nulls) if not is_null)
+    parameters, passed = (kept, ", ".join(words)) if any(nulls) else ("auto... simt_a", "simt_a...")
+    kernel = source.exact(launch.start, launch.kernel_end).strip()
+    comma = ", " if kept else ""
+    yield Edit(
+        launch.start,
+        launch.opened,
+        f"simt::launch(simt::config({source.exact(*launch.config)}), [&]({parameters}) "
+        f"{{ simt::simt_enter(); {kernel}({passed}); }}{comma}",
+    )
+    yield from _without_nulls(launch.arguments, nulls)
+
+
+def _without_nulls(given: Sequence[tuple[int, int]], nulls: Sequence[bool]) -> Iterator[Edit]:
+    """Yield edits that leave out arguments, each with the comma that separates it."""
+    if not any(nulls):
+        return
+    kept = [place for place, is_null in zip(given, nulls, strict=True) if not is_null]
+    at = given[0][0]
+    for start, end in kept:
+        if at < start:
+            yield Edit(at, start, "" if at == given[0][0] else ", ")
+        at = end
+    if at < given[-1][1]:
+        yield Edit(at, given[-1][1], "")
 
 
 def _launches_by_pointers(source: Source) -> Iterator[Edit]:

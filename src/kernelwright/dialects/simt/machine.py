@@ -24,6 +24,7 @@ from kernelwright.core.secrets import open_environment
 from kernelwright.dialects.amdgpu import clang_version, find_clang
 from kernelwright.dialects.kept import kept_folder
 from kernelwright.dialects.simt.lower import lower, lower_headers
+from kernelwright.dialects.simt.sides import ARCH, with_sides
 
 HERE = Path(__file__).parent
 HEADERS = HERE / "include"
@@ -32,6 +33,8 @@ LIBRARIES = HEADERS / "amd"
 WIDTHS = (32, 64)
 LATE = 124
 """Exit code of a run that exceeded its time limit. Source: coreutils' timeout."""
+HANG = 97
+"""Exit code of a run in which no thread makes progress; ``HANG_EXIT`` in runtime.cpp."""
 SCHEDULES = ("forward", "reverse", "random1")
 """Orders in which threads run: by number, backwards, and shuffled with a seed."""
 CHECKS = (
@@ -39,11 +42,17 @@ CHECKS = (
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
 DEVICE_FLAGS = (
-    "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off",
+    "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off", "-fno-strict-return",
     "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
-collectives."""
+collectives. Functions that end without a value return, as other compilers let them."""
+C_FLAGS = (
+    "-std=gnu17", "-O1", "-g1", "-w", "-fno-pie", "-fno-strict-return",
+    "-Wno-implicit-function-declaration", "-Wno-int-conversion", "-Wno-implicit-int",
+    "-Wno-incompatible-function-pointer-types", "-Wno-incompatible-pointer-types",
+)  # fmt: skip
+"""Flags for plain C; the last five are warnings that clang 16 and newer make errors of."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 RUNTIME = "runtime.o"
@@ -71,6 +80,10 @@ class EmulatedRun:
     exit_code: int
     """The program's exit code; negative for a signal; LATE if it exceeded its time limit."""
     output: str
+    errors: str = ""
+    """What it wrote to its error output."""
+    copies: bytes = b""
+    """What it copied from the device to the host, up to 64 MiB."""
     complaints: tuple[Complaint, ...] = ()
     threads: int = 0
     barriers: int = 0
@@ -91,6 +104,17 @@ def emulation_missing() -> str | None:
     return None
 
 
+class UndefinedError(BuildError):
+    """Functions or variables that the objects use and none of them defines."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        # names that are not C++'s are the emulation's, unless another unit of the program has them
+        ours = [name for name in names if not name.startswith("_Z")]
+        said = "the emulation has no" if ours else "it is defined in another file:"
+        super().__init__(f"{said} {', '.join(ours or names)}")
+        self.names = tuple(names)
+
+
 def build(
     text: str,
     *,
@@ -103,8 +127,41 @@ def build(
 ) -> Path:
     """Build the program of CUDA or HIP ``text`` in ``folder``, and return its path.
 
+    The arguments are those of :func:`compile_unit`.
+
+    Raises:
+        DialectError: this machine cannot build it at all.
+        BuildError: the text does not compile, or uses what neither it nor the emulation has.
+    """
+    object_ = compile_unit(
+        text,
+        folder=folder,
+        name=name,
+        includes=includes,
+        defines=defines,
+        is_checked=is_checked,
+        rewritten=rewritten,
+    )
+    link([object_], folder / name)
+    return folder / name
+
+
+def compile_unit(
+    text: str,
+    *,
+    folder: Path,
+    name: str,
+    includes: Sequence[Path] = (),
+    defines: Iterable[str] = (),
+    is_checked: bool = True,
+    rewritten: Callable[[str], str] = str,
+    is_host: bool = False,
+) -> Path:
+    """Compile one unit of CUDA, HIP or C++ ``text`` in ``folder``, and return the object's path.
+
     ``name`` is its name in files, errors and complaints. ``rewritten`` is applied to the text, and
-    to each header that it includes, before they are built.
+    to each header that it includes, before they are compiled. ``is_host`` says that no compiler for
+    GPUs reads the unit, so that it never sees the device's side of ``#ifdef __CUDA_ARCH__``.
 
     Raises:
         DialectError: this machine cannot build it at all.
@@ -112,43 +169,64 @@ def build(
     """
     if missing := emulation_missing():
         raise DialectError.of_missing("device code cannot be run on this CPU", missing)
-    source, program = folder / f"{name}.cpp", folder / name
     runtime = "hip/hip_runtime.h" if is_hip(text) else "cuda_runtime.h"
     head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'
+    source, object_ = folder / f"{name}.cpp", folder / f"{name}.o"
 
     def lowered(original: str) -> str:
-        return lower(rewritten(original))
+        return lower(rewritten(original) if is_host else with_sides(rewritten(original)))
 
     source.write_text(head + lowered(text), errors="surrogateescape")
     headers = lower_headers(text, includes, folder / f"{name}-headers", lowered)
-    object_ = folder / f"{name}.o"
-    clang = find_clang()
-    assert clang is not None
-    compile_with(
-        clang,
-        "-std=c++17",
-        *DEVICE_FLAGS,
-        *(CHECKS if is_checked else ()),
-        *(f"-I{path}" for path in (HEADERS, LIBRARIES, headers, *includes)),
-        *(f"-D{define}" for define in defines),
-        "-c",
-        str(source),
-        "-o",
-        str(object_),
-    )
-    link(object_, program)
-    return program
+    flags = ("-std=c++17", *DEVICE_FLAGS, *(CHECKS if is_checked else ()))
+    arch = () if is_host else (f"{name}={value}" for name, value in ARCH.items())
+    folders = (HEADERS, LIBRARIES, headers, *includes)
+    _compile(source, object_, flags, folders, (*arch, *defines))
+    return object_
 
 
-def link(object_: Path, program: Path) -> None:
-    """Link device code with the emulation's runtime.
+def compile_c(
+    text: str, *, folder: Path, name: str, includes: Sequence[Path], defines: Iterable[str]
+) -> Path:
+    """Compile a unit of plain C in ``folder``, and return the object's path.
 
     Raises:
-        BuildError: it calls what neither it nor the emulation has.
+        BuildError: the text does not compile.
+    """
+    source, object_ = folder / f"{name}.c", folder / f"{name}.o"
+    source.write_text(
+        f"#line 1 {json.dumps(name, ensure_ascii=False)}\n{text}", errors="surrogateescape"
+    )
+    after = (word for path in (HEADERS / "c", HEADERS) for word in ("-idirafter", str(path)))
+    flags = ("-x", "c", *C_FLAGS, *after)
+    _compile(source, object_, flags, includes, defines)
+    return object_
+
+
+def _compile(
+    source: Path,
+    object_: Path,
+    flags: Sequence[str],
+    includes: Iterable[Path],
+    defines: Iterable[str],
+) -> None:
+    clang = find_clang()
+    assert clang is not None
+    words = (*(f"-I{path}" for path in includes), *(f"-D{define}" for define in defines))
+    compile_with(clang, *flags, *words, "-c", str(source), "-o", str(object_))
+
+
+def link(objects: Sequence[Path], program: Path) -> None:
+    """Link objects with the emulation's runtime.
+
+    Raises:
+        UndefinedError: they use what neither they nor the emulation have.
+        BuildError: they cannot be linked for another reason.
     """
     clang = find_clang()
     assert clang is not None
-    compile_with(clang, *_WRAPS, str(object_), str(runtime()), "-o", str(program), "-lm")
+    names = [str(object_) for object_ in (*objects, runtime())]
+    compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
 
 
 def is_hip(text: str) -> bool:
@@ -156,40 +234,54 @@ def is_hip(text: str) -> bool:
     return _OF_HIP.search(text) is not None
 
 
+@dataclass(frozen=True)
+class Running:
+    """How a program is run: from rung 2 on, the original and the port alike."""
+
+    arguments: tuple[str, ...] = ()
+    limit_s: float = 60.0
+    stdin: bytes = b""
+    folder: Path | None = None
+    """The folder that it is run in; by default an empty one."""
+
+
 def run(
     program: Path,
     *,
     width: int = 32,
     schedule: str = "forward",
-    arguments: Sequence[str] = (),
-    limit_s: float = 60.0,
-    folder: Path | None = None,
+    how: Running = Running(),
+    is_idle: bool = False,
 ) -> EmulatedRun:
-    """Run a built program in ``folder``. It may be written by a model, so its environment has no
-    keys."""
+    """Run a built program. It may be written by a model, so its environment has no keys.
+
+    With ``is_idle`` kernels are not run and nothing is copied from the device: what the program
+    then prints does not come from kernels.
+    """
     with tempfile.TemporaryDirectory() as scratch:
-        report = Path(scratch, "report.json")
+        report, copied = Path(scratch, "report.json"), Path(scratch, "copies")
         environment = open_environment() | {
             "SIMT_WIDTH": str(width),
             "SIMT_SCHEDULE": schedule,
             "SIMT_REPORT": str(report),
+            "SIMT_IDLE": "1" if is_idle else "",
+            "SIMT_COPIES": str(copied),
         }
         try:
             done = subprocess.run(
-                ["program", *arguments],
+                ["program", *how.arguments],
                 executable=program,
                 env=environment,
-                cwd=folder or scratch,
+                cwd=how.folder or scratch,
+                input=how.stdin,
                 capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=limit_s,
+                timeout=how.limit_s,
                 check=False,
             )
         except subprocess.TimeoutExpired as late:
-            output = late.stdout.decode(errors="replace") if late.stdout else ""
-            return EmulatedRun(width, schedule, LATE, output)
+            return EmulatedRun(width, schedule, LATE, _text(late.stdout), _text(late.stderr))
         text = report.read_text() if report.exists() else ""
+        copies = copied.read_bytes() if copied.exists() else b""
     said = json.loads(text) if text else {}
     raw = said.get("complaints", [])
     places = _places(program, [complaint["site"] for complaint in raw])
@@ -198,7 +290,14 @@ def run(
         for c, place in zip(raw, places, strict=True)
     )
     counts = {key: said.get(key, 0) for key in ("threads", "barriers", "collectives")}
-    return EmulatedRun(width, schedule, done.returncode, done.stdout, complaints, **counts)
+    printed, errors = _text(done.stdout), _text(done.stderr)
+    return EmulatedRun(
+        width, schedule, done.returncode, printed, errors, copies, complaints, **counts
+    )
+
+
+def _text(printed: bytes | None) -> str:
+    return (printed or b"").decode(errors="replace")
 
 
 def _places(program: Path, sites: list[int]) -> list[str]:
@@ -241,9 +340,6 @@ def compile_with(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):
-            # names that are not C++'s are the emulation's
-            ours = [name for name in absent if not name.startswith("_Z")]
-            said = "the emulation has no" if ours else "it is defined in another file:"
-            raise BuildError(f"{said} {', '.join(ours or absent)}")
+            raise UndefinedError(tuple(absent))
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise BuildError("\n".join((errors or done.stderr.splitlines())[:8]))

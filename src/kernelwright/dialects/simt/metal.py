@@ -112,7 +112,7 @@ class Program:
         _compile([*machine.DEVICE_FLAGS, *machine.CHECKS, f"-I{machine.HEADERS}",
                   "-x", "c++", "-c", str(source), "-o", str(object_)])  # fmt: skip
         self._program = folder / "kernels"
-        machine.link(object_, self._program)
+        machine.link([object_], self._program)
         self._n_dispatches = 0
 
     @property
@@ -157,8 +157,7 @@ class Program:
                     self._program,
                     width=WIDTH,
                     schedule=schedule,
-                    arguments=[file.name],
-                    limit_s=LIMIT_S,
+                    how=machine.Running((file.name,), LIMIT_S),
                 )
                 _check(name, done)
                 for at, part in zip(regions, memory, strict=True):

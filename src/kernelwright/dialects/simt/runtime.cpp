@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::size_t STACK_BYTES = 256 * 1024;
 constexpr int SPIN_PASSES = 64;       // passes with spinning alone before another block joins
-constexpr int HANG_PASSES = 200000;   // passes with spinning alone before the program is stopped
+constexpr int HANG_PASSES = 10000;    // passes with spinning alone before the program is stopped
 constexpr int OPS_PER_YIELD = 64;     // atomics or volatile reads before others get a turn
 constexpr int HANG_EXIT = 97;
 
@@ -338,6 +338,7 @@ int run(const Config& config, std::function<void()> body) {
   const auto threads = std::uint64_t{b.x} * b.y * b.z, blocks = std::uint64_t{g.x} * g.y * g.z;
   if (!threads || threads > 1024 || !blocks || b.z > 64) return 9;  // InvalidConfiguration
   if (config.shared_bytes > ARENA_BYTES / 2) return 1;              // InvalidValue
+  if (machine.is_idle) return 0;
   machine.config = config;
   machine.body = &body;
   if (!machine.launch_id++) random_order.seed(machine.seed);
@@ -364,6 +365,7 @@ uint3 simt_thread_idx() { return machine.current->thread; }
 uint3 simt_block_idx() { return machine.current->block->index; }
 uint3 simt_block_dim() { return machine.current->block->shape; }
 uint3 simt_grid_dim() { return machine.config.grid; }
+int simt_is_idle() { return machine.is_idle; }
 int simt_width() { return machine.width; }
 int simt_lane() { return machine.current->linear % machine.width; }
 int simt_in_device() { return machine.in_device; }

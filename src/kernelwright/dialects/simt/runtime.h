@@ -62,6 +62,7 @@ struct Machine {
   std::function<void()>* body = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
   Fiber* current = nullptr;
+  bool is_idle = false;  // kernels are not run, and nothing is copied from the device
   bool in_device = false, is_progress = false;
   std::uintptr_t stack_low = 0, stack_high = 0;
   unsigned launch_id = 0;

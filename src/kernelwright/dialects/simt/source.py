@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +13,13 @@ from typing import Any
 from kernelwright.core.errors import DialectError
 
 MACRO_BODY = "preproc_arg"
+SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
+"""A launch whose brackets may be separated by blanks, which nvcc accepts and clang does not."""
+_NOT_BREAKS = re.compile(rb"[^\r\n]")
+_CONDITIONAL = re.compile(
+    rb"^[ \t]*#[ \t]*(?P<word>ifdef|ifndef|if|elif|else|endif)\b(?P<condition>[^\r\n/]*)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -51,6 +60,11 @@ def _parser() -> Any:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
 
 
+def with_launches(text: bytes) -> bytes:
+    """Return text in which the brackets of launches stand together."""
+    return SPACED_LAUNCH.sub(rb"<<<\1>>>", text)
+
+
 class Source:
     """A parsed file. Bodies of macros are parsed as well, at their own positions in the text.
 
@@ -61,12 +75,20 @@ class Source:
         self.text = text
 
     @cached_property
+    def living(self) -> bytes:
+        """The text, with blanks where no compiler looks: between ``#if 0`` and its end."""
+        text = self.text
+        for start, end in dead_ranges(text):
+            text = text[:start] + _NOT_BREAKS.sub(b" ", text[start:end]) + text[end:]
+        return text
+
+    @cached_property
     def _by_kind(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = defaultdict(list)
         for node in _walk(self.root):
             found[node.type].append(node)
         for body in found.get(MACRO_BODY, ())[:]:
-            for node in _walk(_parse_range(self.text, body)):
+            for node in _walk(_parse_range(self.living, body)):
                 found[node.type].append(node)
         return found
 
@@ -74,7 +96,17 @@ class Source:
     def root(self) -> Any:
         parser = _parser()
         parser.included_ranges = []
-        return parser.parse(self.text).root_node
+        return parser.parse(self.living).root_node
+
+    def is_in_macro(self, node: Any) -> bool:
+        """Return whether a node is part of a macro's body."""
+        at = bisect_right(self._bodies, (node.start_byte, len(self.text))) - 1
+        return at >= 0 and node.end_byte <= self._bodies[at][1]
+
+    @cached_property
+    def _bodies(self) -> list[tuple[int, int]]:
+        """Where bodies of macros begin and end, in order."""
+        return sorted((node.start_byte, node.end_byte) for node in self.nodes(MACRO_BODY))
 
     def nodes(self, *kinds: str) -> list[Any]:
         """Return all nodes of these kinds, in the order of the text within each kind."""
@@ -89,6 +121,24 @@ class Source:
 
     def line(self, node: Any) -> int:
         return node.start_point[0] + 1
+
+
+def dead_ranges(text: bytes) -> list[tuple[int, int]]:
+    """Return where text begins and ends that ``#if 0`` leaves out."""
+    found: list[tuple[int, int]] = []
+    depth, start, dead_depth = 0, 0, 0
+    for match in _CONDITIONAL.finditer(text):
+        word = match["word"]
+        if word.startswith(b"if"):
+            depth += 1
+            if not dead_depth and word == b"if" and match["condition"].strip() == b"0":
+                dead_depth, start = depth, match.end()
+            continue
+        if depth == dead_depth:  # its #else, #elif or #endif
+            found += [(start, match.start())] if dead_depth else []
+            dead_depth = 0
+        depth -= word == b"endif"
+    return found
 
 
 def _parse_range(text: bytes, node: Any) -> Any:
@@ -113,6 +163,14 @@ def _walk(root: Any) -> Iterator[Any]:
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 return
+
+
+def member_templates(source: Source) -> Iterator[Any]:
+    """Yield names of member templates in templates that want the keyword ``template`` before them:
+    nvcc does without it, clang does not."""
+    for node in source.nodes("template_method"):
+        if node.parent.type == "field_expression" and enclosing(node, "template_declaration"):
+            yield node
 
 
 def arguments(call: Any) -> list[Any]:

@@ -12,6 +12,8 @@ import torch
 from torch.utils import flop_counter
 from torch.utils.flop_counter import FlopCounterMode
 
+from kernelwright.loaders.flops import attention_formulas
+
 _COMPOSITE = "CompositeImplicitAutograd"
 """The key of operators that torch itself decomposes where no device has a kernel of its own."""
 _DEVICES = ("CPU", "CUDA")
@@ -33,7 +35,7 @@ def counting_flops() -> Iterator[FlopCounterMode]:
     if is_alone:
         own.__dict__[KEPT] = own
     try:
-        counter = FlopCounterMode(display=False)
+        counter = FlopCounterMode(display=False, custom_mapping=attention_formulas())
         counter.__dict__["mod_tracker"] = _Untracked()
         counter.flop_registry = _Registry(counter.flop_registry)
         with counter:

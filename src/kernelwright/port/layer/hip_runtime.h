@@ -113,3 +113,4 @@ template <typename T, typename U> __device__ static inline void hip_layer_store(
 #define __hip_atomic_store(p, v, order, scope) hip_layer_store(p, v)
 #define __builtin_amdgcn_s_sleep(n) __nanosleep(32 * (n))
 #define unsafeAtomicAdd atomicAdd
+#define amd_mixed_dot(a, b, c, saturate) __dp4a(a, b, c)

@@ -17,6 +17,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.task import Task
 from kernelwright.loaders import open_reference
+from kernelwright.loaders.flops import attention_formulas
 from kernelwright.loaders.plain import weights_of
 from kernelwright.proposers.swarm.profile import SEED, one_at_a_time
 
@@ -80,7 +81,10 @@ def _work(task: Task, device: Device) -> Work:
     reference = open_reference(task)
     module = reference.build(SEED).to(device.torch_name)
     inputs = reference.inputs(SEED, device.torch_name)
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+    with (
+        torch.no_grad(),
+        FlopCounterMode(display=False, custom_mapping=attention_formulas()) as counter,
+    ):
         outputs = module(*inputs)
     moved = {t.data_ptr(): t.nbytes for t in (*_tensors(inputs), *weights_of(module).values())}
     written = sum(t.nbytes for t in _tensors(outputs))

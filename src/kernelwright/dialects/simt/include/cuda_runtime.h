@@ -21,6 +21,12 @@ using SIMT_BALLOT = unsigned;
 #include "simt/api.h"
 #include "simt/texture.h"
 #undef API
+using cudaError = cudaError_t;
+// Names of CUDA before 4.0.
+inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+inline cudaError_t cudaThreadSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+inline cudaError_t cudaThreadSetLimit(cudaLimit limit, std::size_t n) { return cudaDeviceSetLimit(limit, n); }
 struct cudaDeviceProp { API_DEVICE_FIELDS };
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) { return cudaFillProperties(p, d); }
 enum cudaDeviceAttr {

@@ -1,14 +1,16 @@
-// OpenMP for the emulation: its host code runs on one thread, as without -fopenmp.
+// OpenMP for the emulation: its host code, C or C++, runs on one thread, as without -fopenmp.
 #pragma once
-#include <chrono>
-inline int omp_get_thread_num() { return 0; }
-inline int omp_get_num_threads() { return 1; }
-inline int omp_get_max_threads() { return 1; }
-inline int omp_get_num_procs() { return 1; }
-inline int omp_in_parallel() { return 0; }
-inline void omp_set_num_threads(int) {}
-inline void omp_set_dynamic(int) {}
-inline void omp_set_nested(int) {}
-inline double omp_get_wtime() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+#include <time.h>
+static inline int omp_get_thread_num(void) { return 0; }
+static inline int omp_get_num_threads(void) { return 1; }
+static inline int omp_get_max_threads(void) { return 1; }
+static inline int omp_get_num_procs(void) { return 1; }
+static inline int omp_in_parallel(void) { return 0; }
+static inline void omp_set_num_threads(int n) { (void)n; }
+static inline void omp_set_dynamic(int n) { (void)n; }
+static inline void omp_set_nested(int n) { (void)n; }
+static inline double omp_get_wtime(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

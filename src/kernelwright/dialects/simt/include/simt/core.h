@@ -58,6 +58,8 @@ uint3 simt_grid_dim() __attribute__((const));
 int simt_width() __attribute__((const));
 int simt_lane() __attribute__((const));
 int simt_in_device();
+int simt_is_idle();
+void simt_note_copy(const void* at, std::size_t bytes);  // the host has it from the device now
 void simt_enter();
 int simt_barrier(std::uintptr_t site, int kind, int predicate);
 void simt_grid_barrier();

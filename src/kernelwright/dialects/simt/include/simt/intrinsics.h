@@ -107,6 +107,12 @@ inline int __dp4a(int a, int b, int c) {
     c += static_cast<signed char>(a >> 8 * i) * static_cast<signed char>(b >> 8 * i);
   return c;
 }
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 4; ++i) c += (a >> 8 * i & 255u) * (b >> 8 * i & 255u);
+  return c;
+}
+inline int amd_mixed_dot(int a, int b, int c, bool) { return __dp4a(a, b, c); }
+inline unsigned amd_mixed_dot(unsigned a, unsigned b, unsigned c, bool) { return __dp4a(a, b, c); }
 template <typename To, typename From> To simt_cast(From v) {
   To out;
   std::memcpy(&out, &v, sizeof out);

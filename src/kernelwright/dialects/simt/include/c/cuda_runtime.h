@@ -1,0 +1,5 @@
+#pragma once
+#define API(name) cuda##name
+#include "api.h"
+#undef API
+int cudaThreadSynchronize(void);

@@ -1,0 +1,4 @@
+#pragma once
+#define API(name) hip##name
+#include "../api.h"
+#undef API

@@ -1,0 +1,273 @@
+"""Comparison of what programs leave: exit codes, printed lines, written files."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kernelwright.dialects.simt import machine
+
+OUTPUT = "the output"
+MAX_COPIED_BYTES = 16 << 20
+"""Files of a program's folder up to this size are copied for each run, larger ones are linked to:
+a program may overwrite its own files."""
+N_PARENTS = 4
+"""Folders above a program's own whose files it can reach by relative paths."""
+MAX_BESIDE = 256
+"""Entries of a folder above a program's own, up to which it is reached."""
+N_LAST = 3
+"""Lines of a program's error output that messages quote."""
+COPIES = "copies from the device"
+ROUNDING = 1e-4
+"""Relative difference of numbers in copies that is left to rounding."""
+VALUE_BYTES = 4
+"""Size at which values of binary files are counted."""
+_TIMED = re.compile(
+    r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[ \t]*[\[(]?"
+    r"(?:[mun]?s|[mu]?secs?|seconds?|[KMGT]i?B/s|[MGT]FLOPS?(?:/s)?)\b"
+)
+"""A number and its unit of time or of a rate, on one line."""
+_PERCENT = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[ \t]*%")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What one run of a program left."""
+
+    exit_code: int
+    output: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    errors: str = ""
+    copies: bytes = b""
+    """What it copied from the device, under the emulation."""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The output, and the written files that are text, by name."""
+        named = {name: data.decode(errors="replace") for name, data in self.files.items()}
+        return {OUTPUT: self.output} | {n: t for n, t in named.items() if not _is_binary(t)}
+
+
+def _is_binary(text: str) -> bool:
+    return "\0" in text or "\ufffd" in text
+
+
+def ended(exit_code: int, errors: str = "", limit_s: float = 0.0) -> str:
+    """Return in words how a program ended, with the last lines of its error output."""
+    if exit_code == machine.LATE:
+        said = f"exceeds the time limit of {limit_s:g} s"
+    elif exit_code == machine.HANG:
+        said = "hangs: no thread makes progress"
+    elif exit_code < 0:
+        said = f"is ended by {signal.Signals(-exit_code).name} ({signal.strsignal(-exit_code)})"
+    else:
+        said = f"exits with {exit_code}"
+    last = [line.strip() for line in errors.splitlines() if line.strip()][-N_LAST:]
+    return said + (f', and says: "{" | ".join(last)}"' if last else "")
+
+
+def loose_lines(outputs: Sequence[str]) -> frozenset[int]:
+    """Return the numbers of the lines in which outputs of the same program differ."""
+    rows = zip(*(output.splitlines() for output in outputs), strict=False)
+    return frozenset(i for i, lines in enumerate(rows) if len(set(lines)) > 1)
+
+
+def untimed(text: str) -> list[str]:
+    """Return the lines of a text, with a mark in place of each number with a unit of time or of a
+    rate, and of percentages beside them."""
+    return [
+        _PERCENT.sub("<time>", line) if "<time>" in line else line
+        for line in _TIMED.sub("<time>", text).splitlines()
+    ]
+
+
+def differences(output: str, wanted: str, loose: frozenset[int]) -> list[str]:
+    """Return the lines of ``output`` that differ from ``wanted``, except those numbered ``loose``.
+
+    Numbers with a unit of time or of a rate are not compared.
+    """
+    lines, want = untimed(output), untimed(wanted)
+    if len(lines) == len(want):
+        lines = [want[i] if i in loose else line for i, line in enumerate(lines)]
+    if lines == want:
+        return []
+    changed = [
+        d
+        for d in difflib.unified_diff(want, lines, lineterm="", n=0)
+        if d[:3] not in ("---", "+++")
+    ]
+    return ["prints something else: " + " | ".join(changed[1:4])]
+
+
+def faults_of(after: Left, before: Sequence[Left], limit_s: float = 0.0) -> list[str]:
+    """Return how ``after`` differs from what runs of the original left, in words.
+
+    What differs between the original's own runs is not compared. ``limit_s`` is the time limit
+    that messages name.
+    """
+    first = before[0]
+    faults = []
+    if after.exit_code != first.exit_code:
+        said = ended(after.exit_code, after.errors, limit_s)
+        faults.append(f"{said}; the original {ended(first.exit_code)}")
+    if after.exit_code in (machine.LATE, machine.HANG):
+        return faults
+    texts, wanted = after.texts, first.texts
+    for name, text in wanted.items():
+        if name != OUTPUT and name not in after.files:
+            faults.append(f"does not write {name}")
+            continue
+        loose = loose_lines([run.texts.get(name, "") for run in before])
+        found = differences(texts.get(name, ""), text, loose)
+        faults += found if name == OUTPUT else [f"in {name}: {said}" for said in found]
+    for name in first.files.keys() - wanted.keys():
+        is_loose = any(run.files.get(name) != first.files[name] for run in before)
+        if after.files.get(name) != first.files[name] and not is_loose:
+            faults.append(f"writes other bytes to {name}")
+    return faults + [f"writes {name} as well" for name in after.files.keys() - first.files.keys()]
+
+
+def counted(before: Sequence[Left], idle: Left | None) -> dict[str, int]:
+    """Return how many values were compared, by the place where the original left them.
+
+    A value is a word of the output or of a file that is the same in all runs of the original and
+    another in the run ``idle``, in which no kernel ran. Without ``idle`` all numbers count. If
+    there is none, the words that were copied from the device count.
+    """
+    first = before[0]
+    found = {
+        name: _values(
+            text,
+            loose_lines([run.texts.get(name, "") for run in before]),
+            idle.texts.get(name, "") if idle is not None else None,
+        )
+        for name, text in first.texts.items()
+    }
+    for name in first.files.keys() - found.keys():
+        data = first.files[name]
+        if all(run.files.get(name) == data for run in before):
+            is_idle = idle is not None and idle.files.get(name) == data
+            found[name] = 0 if is_idle else max(1, len(data) // VALUE_BYTES)
+    left = {name: n for name, n in found.items() if n}
+    copies = first.copies
+    if left or not copies or any(run.copies != copies for run in before):
+        return left
+    return {COPIES: max(1, len(copies) // VALUE_BYTES)}
+
+
+def copies_differ(after: bytes, wanted: bytes) -> list[str]:
+    """Return how copies from the device differ, in words; numbers may be off by rounding, because
+    sums by atomics depend on the schedule."""
+    if len(after) != len(wanted):
+        return [f"copies {len(after):,} bytes from the device; the original {len(wanted):,}"]
+    if after == wanted:
+        return []
+    n = len(wanted) // VALUE_BYTES * VALUE_BYTES
+    a, b = (np.frombuffer(copies[:n], np.uint32) for copies in (after, wanted))
+    with np.errstate(all="ignore"):
+        is_near = np.isclose(a.view(np.float32), b.view(np.float32), rtol=ROUNDING, atol=0)
+    if n % 8 == 0:
+        with np.errstate(all="ignore"):
+            near = np.isclose(a.view(np.float64), b.view(np.float64), rtol=ROUNDING, atol=0)
+        is_near |= np.repeat(near, 2)
+    wrong = np.flatnonzero((a != b) & ~is_near)
+    if not wrong.size:
+        return []
+    return [f"copies other values from the device: {wrong.size:,} of {a.size:,}"]
+
+
+def _values(text: str, loose: frozenset[int], idle: str | None) -> int:
+    lines = untimed(text)
+    kept = [(i, line) for i, line in enumerate(lines) if i not in loose]
+    if idle is None:
+        return sum(len(re.findall(r"(?<![\w.])[-+]?\.?\d", line)) for _, line in kept)
+    others = untimed(idle)
+    left = Counter(others)
+    n = 0
+    for i, line in kept:
+        if left[line]:
+            left[line] -= 1
+            continue
+        words, other = line.split(), others[i].split() if i < len(others) else []
+        if len(words) == len(other):
+            n += sum(a != b for a, b in zip(words, other, strict=True))
+        else:
+            n += len(words)
+    return n
+
+
+def workplace(folder: Path | None, scratch: Path) -> Path:
+    """Return a copy of a program's folder below ``scratch``, in which it can be run.
+
+    Files that are reached by going up from it are links to the originals.
+    """
+    if folder is None:
+        scratch.mkdir(parents=True)
+        return scratch
+    whole = folder.resolve()
+    above = list(whole.parents)[:N_PARENTS][::-1]
+    at = scratch
+    at.mkdir(parents=True)
+    for parent, inner in zip(above, [*above[1:], whole], strict=True):
+        for beside in _entries(parent):
+            if beside != inner:
+                (at / beside.name).symlink_to(beside)
+        at = at / inner.name
+        at.mkdir()
+    for path in whole.rglob("*"):
+        inside = path.relative_to(whole)
+        place = at / inside
+        if any(part.startswith(".") for part in inside.parts):
+            continue
+        if path.is_symlink():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(path.resolve())
+        elif path.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+        elif path.is_file() and path.stat().st_size <= MAX_COPIED_BYTES:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+        elif path.is_file():
+            place.symlink_to(path)
+    return at
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what a folder holds; nothing if it may not be read or holds more than a project's
+    folders do."""
+    try:
+        found = list(folder.iterdir())
+    except OSError:
+        return []
+    return found if len(found) <= MAX_BESIDE else []
+
+
+def snapshot(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Return the time and size of every file below a folder that is no link."""
+    return {
+        path: (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def written_since(
+    before: Mapping[Path, tuple[int, int]], folder: Path, others: Sequence[str]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file below ``folder`` that was written since the snapshot
+    ``before``, and of ``others``, which are looked for from there."""
+    for path, state in sorted(snapshot(folder).items()):
+        if before.get(path) != state:
+            yield str(path.relative_to(folder)), path.read_bytes()
+    for name in others:
+        path = folder / name
+        if path.is_file() and not path.resolve().is_relative_to(folder):
+            yield name, path.read_bytes()

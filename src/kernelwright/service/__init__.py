@@ -1,0 +1,1 @@
+"""The service of a team: searches and verdicts over HTTP, from one archive."""

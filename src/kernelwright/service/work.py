@@ -1,0 +1,175 @@
+"""What the jobs of a service do, each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kernelwright import api
+from kernelwright.archive import Archive, ranking
+from kernelwright.archive.receipt import Receipt
+from kernelwright.batch import judge_all
+from kernelwright.batch.files import CandidateFile
+from kernelwright.bench import known
+from kernelwright.console import answers
+from kernelwright.console.progress import search_line
+from kernelwright.console.terminal import error_facts
+from kernelwright.core.candidate import Candidate
+from kernelwright.core.errors import UsageError
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.dialects.recognised import dialect_of
+from kernelwright.judge import JUDGE_VERSION, SharedForkServer
+from kernelwright.judge.devices.environment import Here
+from kernelwright.loaders.reference import open_reference
+from kernelwright.report import facts
+from kernelwright.search.result import Progress
+from kernelwright.service.jobs import Asked, Job, Jobs
+from kernelwright.workers.workers import Workers
+
+BEST, RECEIPT = "best.py", "receipt.json"
+PRELOADED = (__name__, "kernelwright.judge.judge", "kernelwright.proposers.rules.proposer")
+DIED = "send it to `kernelwright judge` or `optimize` on a machine of yours to see the error"
+
+
+def task_of(asked: Asked) -> Task:
+    return Task(asked.name, "kernelbench", asked.task)
+
+
+def candidate_of(asked: Asked) -> Candidate:
+    text = asked.candidate or ""
+    return Candidate(text, dialect_of(text), asked.entry)
+
+
+def archived(asked: Asked, settings: Settings, here: Here) -> dict[str, Any] | None:
+    """The result of a job that the archive answers: a verdict, or a search that has ended."""
+    task = settings.applied_to(task_of(asked))
+    if asked.candidate is None:
+        if known.search_of(task, settings, here) is None:
+            return None
+        chapter = known.chapter(task, settings, here)
+        best = chapter.best if chapter else None
+        return {
+            "task": task.name,
+            "best": best and facts.evaluation_facts(best[1]),
+            "source": best and best[0].candidate.source,
+        }
+    with Archive(settings.archive) as archive:
+        digest = candidate_of(asked).digest
+        pairs = [
+            (proposal, verdict)
+            for proposal, verdict in archive.history(task.digest, judge_version=JUDGE_VERSION)
+            if proposal.candidate.digest == digest and here.is_of(verdict.environment)
+        ]
+    latest = ranking.latest(pairs)
+    return facts.evaluation_facts(latest[-1][1]) if latest else None
+
+
+def settings_of(asked: Asked, settings: Settings) -> Settings:
+    """The service's settings, with what a job asks for."""
+    return replace(
+        settings,
+        budget_s=asked.budget_s or settings.budget_s,
+        dialects=asked.dialects or settings.dialects,
+    )
+
+
+def search(
+    asked: Asked,
+    settings: Settings,
+    folder: str,
+    fork_server: SharedForkServer,
+    on_step: Callable[[str], None],
+) -> dict[str, Any]:
+    """Search a task; its report and its best source are written to ``folder``."""
+
+    def tell(progress: Progress) -> None:
+        on_step(search_line(progress, 0.0))
+
+    task = task_of(asked)
+    open_reference(task)  # a file without its parts is told before the search
+    result = api.optimize(task, on_progress=tell, **asdict(replace(settings, out=folder)))
+    if result.best is not None:
+        Path(folder, BEST).write_text(result.best.candidate.source)
+    return answers.one_result(result).facts
+
+
+def verdict(
+    asked: Asked,
+    settings: Settings,
+    folder: str,
+    fork_server: SharedForkServer,
+    on_step: Callable[[str], None],
+) -> dict[str, Any]:
+    """Judge a candidate and archive the verdict; the receipt is written to ``folder``."""
+    task = task_of(asked)
+    open_reference(task)
+    on_step("judging")
+    candidate = candidate_of(asked)
+    judged = judge_all(
+        task, [CandidateFile("candidate", candidate)], settings=settings, fork_server=fork_server
+    )
+    if judged.interrupted:
+        raise KeyboardInterrupt
+    found = judged.files[0].evaluation
+    assert found is not None  # the candidate was read
+    Receipt(judged.task, candidate, found).write(Path(folder, RECEIPT))
+    return facts.evaluation_facts(found)
+
+
+class Service:
+    """Takes the jobs in the order in which they came, as many at a time as there are workers."""
+
+    def __init__(self, jobs: Jobs, settings: Settings, workers: Workers) -> None:
+        self.jobs, self.settings = jobs, settings
+        self.here = workers.target(settings).here
+        self._workers = workers
+        self._is_over = threading.Event()
+        self._threads = [threading.Thread(target=self._work) for _ in range(workers.jobs)]
+
+    def knows_task(self, asked: Asked) -> bool:
+        """Whether the archive holds the task, so that somebody who may search has brought it."""
+        wanted = self.settings.applied_to(task_of(asked)).digest
+        with Archive(self.settings.archive) as archive, contextlib.suppress(UsageError):
+            archive.task(wanted)
+            return True
+        return False
+
+    def __enter__(self) -> Service:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what runs; it waits again when the service starts the next time."""
+        self._is_over.set()
+        self._workers.interrupt()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (job := self.jobs.take(self._is_over)) is not None:
+            self._do(job)
+
+    def _do(self, job: Job) -> None:
+        settings = settings_of(job.asked, self.settings)
+        work = search if job.asked.candidate is None else verdict
+        ending = self._workers.run(
+            partial(work, job.asked, settings, str(self.jobs.folder_of(job))),
+            on_step=partial(self.jobs.show, job),
+            preload=PRELOADED,
+        )
+        if ending.is_interrupted:
+            self.jobs.change(job, state="waiting", progress="")
+        elif ending.error is not None:
+            self.jobs.end(job, "failed", error=error_facts(ending.error))
+        elif ending.died:
+            told = {"what": "the job's process died", "seen": ending.died, "do": DIED}
+            self.jobs.end(job, "failed", error=told)
+        else:
+            self.jobs.end(job, "done", result=ending.value)
