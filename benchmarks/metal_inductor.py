@@ -19,54 +19,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from metal_kernelbench import shrunk
+import metal_kernelbench
 
 LIMIT_S = 300
-N_CORES = 10
-"""Cores of the GPU that Inductor writes for, an M1's at most 8 and an M4's 10."""
-
-
-def generated(model: Any, inputs: list[Any]) -> tuple[str, list[Any]]:
-    """The program that Inductor writes for ``mps``, and the tensors that it takes on the CPU."""
-    import torch
-    from torch._inductor.codegen.common import init_backend_registration
-    from torch._inductor.debug import DebugContext
-    from torch._inductor.decomposition import select_decomp_table
-    from torch._inductor.graph import GraphLowering
-    from torch._inductor.virtualized import V
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    torch._C._mps_get_core_count = lambda: N_CORES
-    init_backend_registration()
-    torch.mps.compile_shader = lambda source: None
-    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    names = list(state)
-    numbers = {i: x for i, x in enumerate(inputs) if not isinstance(x, torch.Tensor)}
-
-    def whole(*tensors: Any) -> Any:
-        weights = dict(zip(names, tensors[: len(names)], strict=True))
-        left = iter(tensors[len(names) :])
-        given = [numbers[i] if i in numbers else next(left) for i in range(len(inputs))]
-        with torch.no_grad():
-            return torch.func.functional_call(model, weights, tuple(given))
-
-    given = [*state.values(), *(x for x in inputs if isinstance(x, torch.Tensor))]
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        fakes = [
-            torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="mps") for x in given
-        ]
-        graph = make_fx(whole, decomposition_table=select_decomp_table(), tracing_mode="real")
-        module = graph(*fakes)
-        lowering = GraphLowering(module, example_inputs=fakes, is_inference=True)
-        with (
-            V.set_debug_handler(DebugContext()),
-            V.set_graph_handler(lowering),
-            V.set_fake_mode(mode),
-        ):
-            lowering.run(*fakes)
-            code, _ = lowering.codegen()
-    return str(getattr(code, "value", code)), given
 
 
 def outcome(text: str, kept: Path | None) -> str:
@@ -74,6 +29,7 @@ def outcome(text: str, kept: Path | None) -> str:
     import torch
 
     from kernelwright.dialects.compile_shader import DISPATCH, install
+    from kernelwright.proposers.inductor.mps import mps_program
 
     reference: dict[str, Any] = {"__name__": "reference"}
     exec(text, reference)
@@ -86,7 +42,7 @@ def outcome(text: str, kept: Path | None) -> str:
     except RuntimeError as error:
         return f"does not run at cut sizes: {error}"
     try:
-        program, given = generated(model, inputs)
+        program, given = mps_program(model, inputs)
     except Exception as error:
         return f"does not lower: {type(error).__name__}: {str(error).strip()[:160]}"
     if kept:
@@ -99,7 +55,7 @@ def outcome(text: str, kept: Path | None) -> str:
     # mps's results are contiguous, and those of the CPU are laid out as its inputs are
     extern.convolution = lambda *a, **named: convolution(*a, **named).contiguous()
     with torch.no_grad(), torch.autograd.profiler.profile(use_kineto=False) as record:
-        found = made["call"]([x.detach() for x in given])
+        found = made["call"](list(given))
     try:
         torch.testing.assert_close(
             tuple(found), (wanted,) if torch.is_tensor(wanted) else tuple(wanted),
@@ -119,12 +75,14 @@ def main() -> None:
     words.add_argument("--first", type=int, default=1, help="begin with the problem of this number")
     words.add_argument("--last", type=int, default=1000)
     words.add_argument("--most-s", type=float, default=600.0)
+    words.add_argument("--size", type=int, default=48, help="cut sizes to this")
     words.add_argument("--keep", type=Path, help="write each generated program to this folder")
     words.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     asked = words.parse_args()
     if asked.one:
         kept = asked.keep / asked.one.name if asked.keep else None
-        print(outcome(shrunk(asked.one.read_text()), kept))
+        metal_kernelbench.MOST = asked.size
+        print(outcome(metal_kernelbench.shrunk(asked.one.read_text()), kept))
         return
     begin, counts, n_kernels = time.monotonic(), Counter[str](), 0
     for level in asked.level:
@@ -146,6 +104,7 @@ def main() -> None:
 def answer(asked: argparse.Namespace, file: Path) -> str:
     """The last line that the problem's own process prints."""
     command = [sys.executable, __file__, str(asked.kernelbench), "--one", str(file)]
+    command += ["--size", str(asked.size)]
     if asked.keep:
         asked.keep.mkdir(parents=True, exist_ok=True)
         command += ["--keep", str(asked.keep)]

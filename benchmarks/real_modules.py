@@ -1,6 +1,7 @@
 """Forty modules of transformers, timm, diffusers and torchvision: captured, right, served?
 
     python -m benchmarks.real_modules [NAME ...] [--modes train-float32,eval-bfloat16] [--speed]
+        [--device cuda:sm_90]
 
 Each module has a small configuration and random weights. Per module and mode (train or eval,
 float32 or bfloat16) the first candidate of the rules is emitted, without a search, and built as
@@ -15,7 +16,7 @@ served:   the calls that kernels served alone; all others are followed by the re
 speed-up: eager time / built time of the plain call, medians of interleaved calls; a first candidate
           that nobody tuned, on whatever else the machine does
 
-Needs g++ and the four libraries; no GPU.
+Needs the four libraries, and g++ or a GPU.
 """
 
 from __future__ import annotations
@@ -158,15 +159,17 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="Parts of names; all modules where none is given.")
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False
     rows = []
     for target, init, inputs in MODULES:
         if given.names and not any(name in target for name in given.names):
             continue
         for mode in given.modes.split(","):
-            row = examined(target, init, inputs, mode, speed=given.speed)
+            row = examined(target, init, inputs, mode, device=given.device, speed=given.speed)
             rows.append(row)
             show(f"{target.rpartition('.')[2]} {mode}", row)
     n_captured = sum(row.captured not in ("", "nothing") for row in rows)
@@ -190,9 +193,11 @@ def show(name: str, row: Row) -> None:
         print(f"    {line[:230]}")
 
 
-def examined(target: str, init: str, inputs: dict[str, str], mode: str, *, speed: bool) -> Row:
+def examined(
+    target: str, init: str, inputs: dict[str, str], mode: str, *, device: str, speed: bool
+) -> Row:
     """Return what is found of one module in one mode."""
-    row = Row()
+    row, where = Row(), device.partition(":")[0]
     training, _, dtype = mode.partition("-")
     torch.manual_seed(0)
     try:
@@ -205,7 +210,7 @@ def examined(target: str, init: str, inputs: dict[str, str], mode: str, *, speed
             task = task.in_mode(training)
         else:
             task = kw.load(module, inputs=examples, name=task.name)
-        result = emitted(task)
+        result = emitted(task, device)
         if isinstance(result, str):
             row.captured = "nothing"
             row.missed.append(result)
@@ -215,8 +220,9 @@ def examined(target: str, init: str, inputs: dict[str, str], mode: str, *, speed
         built = kw.build(result).train(training == "train")
         if dtype != "float32":  # the instance itself, with kernels
             built = kw.build([result])
-        reference = copy.deepcopy(module)
-        built.load_state_dict(reference.state_dict())
+        reference = copy.deepcopy(module).to(where)
+        built.to(where).load_state_dict(reference.state_dict())
+        examples = tree_map(lambda x: x.to(where) if isinstance(x, torch.Tensor) else x, examples)
         names = list(inspect.signature(module.forward).parameters)
         for name, call in battery(names, examples).items():
             judge(row, name, call, built, reference)
@@ -236,16 +242,17 @@ def cast(value: Any, module: nn.Module) -> Any:
     return value.to(dtype) if is_float else value
 
 
-def emitted(task: Any) -> Result | str:
+def emitted(task: Any, device: str) -> Result | str:
     """Return the first candidate as the result of a search, or the reason why there is none."""
-    proposals = RulesProposer().propose(Brief(task, Device.parse("cpu"), ("cpp",), threads=1))
+    dialects = ("cpp",) if device == "cpu" else ("triton", "cuda")
+    proposals = RulesProposer().propose(Brief(task, Device.parse(device), dialects, threads=1))
     try:
         best: Proposal = next(proposals)
     except StopIteration as end:
         return str(end.value)
     folder = Path(tempfile.mkdtemp())
     path = write_source(best.candidate, folder, task.name)
-    return Result(task, best, verdict(best.candidate, 2.0), [], "eager", path, "")
+    return Result(task, best, verdict(best.candidate, 2.0, device=device), [], "eager", path, "")
 
 
 Call = Callable[[nn.Module], Any]
@@ -363,10 +370,13 @@ def differs(found: Any, wanted: Any) -> str:
 def timed(built: nn.Module, reference: nn.Module, examples: list[Any]) -> float:
     """Return how many times as fast as the module the built one is."""
     times = collections.defaultdict(list)
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     for _ in range(30):
         for name, module in (("built", built), ("eager", reference)):
+            wait()
             start = time.perf_counter_ns()
             module(*examples)
+            wait()
             times[name].append(time.perf_counter_ns() - start)
     return statistics.median(times["eager"]) / statistics.median(times["built"])
 

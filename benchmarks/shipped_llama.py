@@ -57,7 +57,8 @@ def served_by(package: Path, folder: Path, device: str) -> LlamaForCausalLM:
     """The saved model with the packaged norms."""
     load = LlamaForCausalLM.from_pretrained
     if device == "cuda":
-        config = KernelConfig({"RMSNorm": f"{package.resolve()}:{LAYER}"}, use_local_kernel=True)
+        layers = {"RMSNorm": f"{package.resolve()}:{LAYER}"}
+        config = KernelConfig(layers, use_local_kernel=True, inherit_mapping=False)
         told = {"use_kernels": True, "kernel_config": config}
         return load(folder, dtype=torch.bfloat16, device_map=device, **told).eval()
     model = load(folder, dtype=torch.bfloat16).eval()

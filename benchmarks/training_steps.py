@@ -373,7 +373,7 @@ class Ways:
     device: str
     budget_s: float
     n_first: int
-    n_rounds: int
+    n_rows: int
     out: Path
 
     def search(self, name: str, module: nn.Module, inputs: list) -> tuple[nn.Module, dict]:
@@ -406,7 +406,7 @@ class Ways:
 def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
     """The row of one operator in one dtype."""
     device = ways.device
-    n_rows = N_ROWS[device.partition(":")[0]]
+    n_rows = ways.n_rows or N_ROWS[device.partition(":")[0]]
     module = operator.module(n_rows).to(dtype)
     inputs = [v.to(dtype) if v.is_floating_point() else v for v in operator.inputs(n_rows)]
     name = f"{operator.name}-{dtype}".replace("torch.", "")
@@ -437,7 +437,7 @@ def measured(operator: Operator, dtype: torch.dtype, ways: Ways) -> dict:
     for name, run in runs.items():
         steps.renew()
         errors[name] = error_of(run(), exact)
-    for _ in range(ways.n_rounds or N_ROUNDS[device.partition(":")[0]]):
+    for _ in range(N_ROUNDS[device.partition(":")[0]]):
         for name in random.sample(list(runs), len(runs)):
             times[name].append(clock.time_s(steps, runs[name]))
             if device != "cpu":
@@ -488,7 +488,7 @@ def shown(row: dict[str, Any]) -> str:
 @click.option("--dtype", "dtypes", multiple=True, default=("float32", "bfloat16"))
 @click.option("--budget", "budget_s", default=90.0, help="Seconds of each search.")
 @click.option("--first", "n_first", default=0, help="Time so many candidates; do not search.")
-@click.option("--rounds", "n_rounds", default=0, help="Time so many steps of each.")
+@click.option("--rows", "n_rows", default=0, help="Rows of an input; 8192 on a GPU, 512 on a CPU.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("training-steps"))
 def main(
     device: str,
@@ -496,12 +496,12 @@ def main(
     dtypes: tuple[str, ...],
     budget_s: float,
     n_first: int,
-    n_rounds: int,
+    n_rows: int,
     out: Path,
 ) -> None:
     """Print a row for each operator and dtype, and keep them in OUT/rows.jsonl."""
     out.mkdir(parents=True, exist_ok=True)
-    ways = Ways(device, budget_s, n_first, n_rounds, out)
+    ways = Ways(device, budget_s, n_first, n_rows, out)
     for operator in OPERATORS:
         if only and operator.name not in only:
             continue

@@ -75,7 +75,9 @@ def test_transformers_serves_a_llama_with_a_local_package(tmp_path):
     hidden = torch.randn(2, 16, 64, dtype=torch.bfloat16)
     task = kw.load(plain.model.norm, inputs=[hidden])
     package, receipt = shipped(task, "triton", tmp_path / "norm", to="hf", name="norm")
-    config = transformers.KernelConfig({"RMSNorm": f"{package}:Norm"}, use_local_kernel=True)
+    config = transformers.KernelConfig(
+        {"RMSNorm": f"{package}:Norm"}, use_local_kernel=True, inherit_mapping=False
+    )
     served = transformers.LlamaForCausalLM.from_pretrained(
         tmp_path / "llama",
         dtype=torch.bfloat16,

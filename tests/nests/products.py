@@ -63,6 +63,16 @@ def product_even() -> Program:
 
 
 @case
+def product_of_one() -> Program:
+    """Of a column and a row: the sum has one term, and no axis."""
+    (i,), (j,) = axes("i33"), axes("j20")
+    a, b, y = tensor("a", (i,)), tensor("b", (j,)), tensor("y", (i, j))
+    body = (Store(y, row_major((i, j)), "acc"),)
+    loads = full("a0", a, (i,)), full("b0", b, (j,))
+    return program(Contraction("matmul", (), (i,), (j,), (), *loads, body), inputs=(a, b))
+
+
+@case
 def product_batched() -> Program:
     return product(20, 36, 50, batch=3)
 

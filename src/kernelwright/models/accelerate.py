@@ -38,9 +38,10 @@ from kernelwright.search.result import OnProgress, Progress, Result, write_sourc
 LEAST_WORTH = 0.02
 """Groups where the best possible kernel would save a smaller share of the model's time are left
 alone."""
-LEAST_ALONE = 0.8
+LEAST_ALONE = 0.4
 """Right kernels that are slower than this beside the library's best setting of their module are not
-tried in the model."""
+tried in the model. A call of a module alone counts its time on the host, of which a CUDA graph of
+the model has none."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
 BESIDE_S = 30.0
@@ -251,7 +252,7 @@ class Acceleration:
         return self.weighed(group, example, found)
 
     def most_promising(self, result: Result) -> Result:
-        """A result with a right candidate that is about as fast as the library's best setting,
+        """A result with a right candidate that is not much slower than the library's best setting,
         where none is faster: the model may have no such setting for this module.
 
         torch.compile of a layer alone gets the inputs of an eager call; in a whole model of

@@ -9,6 +9,7 @@ import io
 import tempfile
 import threading
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -245,11 +246,31 @@ def _vmapped(module: nn.Module, inputs: Inputs) -> Any:
         return torch.func.vmap(module)(*several)
 
 
+def _require_shared_libstdcxx(package: str) -> None:
+    """Refuse a package that ends the process when torch loads it.
+
+    torch links a package by the machine's g++. If that finds no libstdc++.so, it links the static
+    one, whose second copy in the process crashes at the regular expression by which a package reads
+    its device's name.
+
+    Raises:
+        RuntimeError: the package is linked so.
+    """
+    with zipfile.ZipFile(package) as files:
+        libraries = [files.read(name) for name in files.namelist() if name.endswith(".so")]
+    if not all(b"libstdc++.so" in library for library in libraries):
+        raise RuntimeError(
+            "g++ linked the package with a libstdc++ of its own, and torch would crash in loading "
+            "it; let g++ find libstdc++.so (g++ -print-file-name=libstdc++.so says where it looks)"
+        )
+
+
 def _packaged(module: nn.Module, inputs: Inputs) -> Any:
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         exported = torch.export.export(module, tuple(inputs))
         path = str(Path(folder, "model.pt2"))
         torch._inductor.aoti_compile_and_package(exported, package_path=path)
+        _require_shared_libstdcxx(path)
         return torch._inductor.aoti_load_package(path)(*inputs)
 
 

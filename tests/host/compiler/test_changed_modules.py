@@ -197,6 +197,26 @@ def test_what_is_undone_is_no_change(found) -> None:
 
 
 @torch.no_grad()
+def test_of_two_changes_the_other_counts_when_one_is_undone(found) -> None:
+    fast, module = built(found)
+    x = torch.randn(6, 8)
+    fast(x)
+    up = fast.gate.up
+    fast.gate.up = nn.Sequential(up)
+    fast.gate.norm.eps = 0.5
+    for _ in range(2):
+        assert "up" in reason(fast, x)
+    fast.gate.up = up
+    for _ in range(2):
+        assert "eps" in reason(fast, x)
+    module.gate.norm.eps = 0.5
+    assert torch.equal(fast(x), module(x))
+    fast.gate.norm.eps = module.gate.norm.eps = 1e-5
+    assert reason(fast, x) == ""
+    torch.testing.assert_close(fast(x), module(x))
+
+
+@torch.no_grad()
 def test_hooks_of_all_modules_count(found) -> None:
     fast, module = built(found)
     x = torch.randn(6, 8)

@@ -66,6 +66,21 @@ def test_a_use_that_the_reference_does_not_allow_is_no_fault() -> None:
     assert found.outcome == "impossible" and not found.is_fault and "make_fx" in USES
 
 
+@pytest.mark.slow
+def test_a_package_that_torch_would_crash_in_loading_is_no_fault_of_the_kernel(
+    tmp_path, monkeypatch
+) -> None:
+    compiler = tmp_path / "g++"
+    links = 'case " $* " in *" -shared "*) set -- "$@" -static-libstdc++;; esac'
+    compiler.write_text(f'#!/bin/sh\n{links}\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    found = try_use("AOTInductor", nn.ReLU(), nn.ReLU(), [torch.ones(2, 4)])
+    assert found.outcome == "impossible" and not found.is_fault
+    assert "libstdc++.so" in found.detail
+
+
 def test_a_library_win_has_no_kernel_to_use(found) -> None:
     with pytest.raises(TaskError, match="no kernel to use"):
         kw.uses(dataclasses.replace(found, best=None, evaluation=None))

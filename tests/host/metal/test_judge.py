@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.core.candidate import Candidate
+from kernelwright.core.candidate import Brief, Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
@@ -18,6 +18,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.judge import Judge
+from kernelwright.proposers.inductor import InductorProposer
 
 pytestmark = pytest.mark.skipif(msl_missing() is not None, reason=str(msl_missing()))
 
@@ -128,3 +129,33 @@ def test_a_search_gives_the_first_right_kernel_as_a_file(tmp_path: Path) -> None
     assert done.returncode == 0 and told["candidates"]["passed"] > 0
     source = (tmp_path / told["source"]).read_text()
     assert "torch.mps.compile_shader(SOURCE)" in source and "class ModelNew" in source
+
+
+def test_what_inductor_writes_for_apples_gpus_passes() -> None:
+    layers = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(n, 24), nn.GELU())
+        self.convolution = nn.Conv2d(1, 2, 3)
+
+    def forward(self, x):
+        y = self.layers(x).unsqueeze(0).unsqueeze(0)
+        return torch.tanh(self.convolution(y))
+
+def get_inputs():
+    return [torch.randn(6, 30)]
+
+def get_init_inputs():
+    return [30]
+"""
+    task, device = Task("layers", "kernelbench", layers), resolve(Device.parse("metal"))
+    (found,) = InductorProposer().propose(Brief(task, device, ("metal",), budget_s=120))
+    assert "kernel void" in found.candidate.source and found.candidate.dialect == "metal"
+    with Judge(task, device=device) as opened:
+        verdict = opened.evaluate(found.candidate)
+    assert verdict.status is Status.PASSED, verdict.why
+    assert "kernel" in verdict.kinds, verdict.warnings

@@ -13,6 +13,7 @@ from tests.host.swarm.candidates import (
     BROKEN,
     FASTER,
     LIBRARY_CALLS,
+    METAL,
     REWORDED,
     RIGHT,
     SLOW_CALLS,
@@ -26,6 +27,7 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import ProposerError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
+from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.judge import Judge
 from kernelwright.loaders import load
 from kernelwright.search import loop
@@ -170,3 +172,19 @@ def test_what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried(swa
     assert len(calls) == 2 and statuses(result) == [Status.PASSED]
     assert any("slower, not judged" in report.doing for report in progress)
     assert max(report.n_trials for report in progress) == 1
+
+
+def test_models_write_metal_where_there_is_no_mac(swarm, scripted, at_once):
+    if missing := msl_missing():
+        pytest.skip(missing)
+    wrong = METAL.replace("2.0f * max", "3.0f * max")
+    scripted.script = [say(wrong), say(METAL), slow(1, say("no more"))]
+    contexts = ("reference,verdicts,exemplars,other-dialect,device",)
+    result, _, _ = swarm(device="metal", dialects=("metal",), contexts=contexts)
+    assert statuses(result) == [Status.WRONG_VALUES, Status.PASSED]
+    asked = [
+        "\n".join(message["content"] for message in request["messages"])
+        for request in scripted.requests
+    ]
+    assert "Strides are not passed" in asked[0] and "LIBRARY.add(a, b, self.scale" in asked[0]
+    assert "threadgroup memory at most: 32 KiB" in asked[0]

@@ -7,6 +7,9 @@ import itertools
 import operator
 import pickle
 import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -16,12 +19,17 @@ from kernelwright.compiler.candidate.unchanged import Kept
 from kernelwright.compiler.codegen.gpu.replay import REPLAY
 
 
-def replay_of(module):
-    """A replay that has seen the module."""
+def names_of_replay():
+    """What the text defines."""
     given = (torch, itertools, operator, threading)
     names = {module.__name__: module for module in given}
     exec(REPLAY, names)
-    replay = names["Replay"]()
+    return names
+
+
+def replay_of(module):
+    """A replay that has seen the module."""
+    replay = names_of_replay()["Replay"]()
     replay.watch(module)
     return replay
 
@@ -45,6 +53,57 @@ CHANGES = {
     "one less": lambda m: m[2].pop(0),
     "one more parameter": lambda m: m[1].register_parameter("more", nn.Parameter(torch.ones(1))),
 }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.rand(6, 8),
+        torch.rand(6, 8).chunk(2, -1)[1],
+        torch.rand(6, 1).expand(6, 8),
+        torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        torch.rand(10).unfold(0, 4, 1),
+        torch.rand(0, 3),
+    ],
+    ids=["whole", "a slice", "expanded", "channels last", "overlapping", "empty"],
+)
+def test_what_a_graph_reads_has_the_strides_of_the_input(given):
+    copied = names_of_replay()["copied"]
+    own = copied(given)
+    assert own.stride() == given.stride() and torch.equal(own, given)
+    later = torch.rand(200).as_strided(given.shape, given.stride())
+    assert copied(later, own) is own and torch.equal(own, later)
+
+
+@dataclass
+class Found(OrderedDict):
+    """As the results of transformers are."""
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+
+
+class Pair(NamedTuple):
+    one: torch.Tensor
+    other: list[torch.Tensor]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: Found(logits=x),
+        lambda x: Pair(x, [x]),
+        lambda x: OrderedDict(x=(x, None)),
+        lambda x: {"x": [x, 1]},
+    ],
+    ids=["result", "named tuple", "ordered", "dict"],
+)
+def test_what_a_graph_gives_is_a_copy_of_the_same_kind(made):
+    x = torch.rand(3)
+    result = names_of_replay()["cloned"](made(x))
+    assert type(result) is type(made(x)) and repr(result) == repr(made(x))
+    x.zero_()
+    assert repr(result) != repr(made(x))
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)

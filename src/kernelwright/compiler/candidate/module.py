@@ -281,8 +281,9 @@ def _known_lines(face: Face, tensors: Sequence[str]) -> list[str]:
     forms = ", ".join(f"{name}.shape, {name}.stride(), {name}.dtype" for name in tensors)
     kinds = " is ".join(f"type({name})" for name in tensors)
     return [
-        f"if {kinds} is torch.Tensor and not torch.compiler.is_dynamo_compiling():",
-        f"    if _known := {face.known}.get(({forms})):",
+        f"if {kinds} is torch.Tensor and not is_dynamo_compiling():",
+        f"    _known = {face.known}.get(({forms}))",
+        f"    if _known := _known or {face.modules}.why_still_changed(self):",
         "        return _known",
     ]
 

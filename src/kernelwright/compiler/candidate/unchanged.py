@@ -50,6 +50,8 @@ def kept_by(module):
     return vars(module).get("_kept") or vars(module).setdefault("_kept", Kept())
 
 
+is_dynamo_compiling = torch.compiler.is_dynamo_compiling
+"""Looked up once: every call asks."""
 MISS = "the kernels do not serve this call, the module's own forward does"
 
 
@@ -57,13 +59,13 @@ def missed(module, reason):
     """Count a call that the module's own forward serves, and do as ``module.on_miss`` says: "warn"
     once for each reason, "raise", or be "silent". A module that does not say gets a warning."""
     on_miss = getattr(module, "on_miss", "warn")
-    if torch.compiler.is_dynamo_compiling():
+    if is_dynamo_compiling():
         return missed_at_trace(reason, on_miss)
     counts = (module.__dict__.get("_kept") or kept_by(module)).misses
-    n_calls = counts.get(reason, 0)
-    if not n_calls or on_miss == "raise":
+    if reason not in counts or on_miss == "raise":
         tell_of_miss(reason, on_miss)
-    counts[reason] = n_calls + 1
+        counts[reason] = 0
+    counts[reason] += 1
     return None
 
 
@@ -164,19 +166,31 @@ def literal_of(value, home, depth=0):
 
 
 def difference_between(expected, found):
-    """What differs between two descriptions, in words; empty where nothing does."""
+    """What differs between two descriptions, in words, and the path of the part; empty where
+    nothing does."""
     for path in [*expected, *(path for path in found if path not in expected)]:
         whose = path or "the module"
         if path not in found or path not in expected:
-            return f"{whose} is {'new' if path in found else 'gone'}"
+            return f"{whose} is {'new' if path in found else 'gone'}", path
         (before, own), (now, has) = expected[path], found[path]
         if before != now:
-            return f"{whose} is a {now}, and was a {before}"
+            return f"{whose} is a {now}, and was a {before}", path
         for name in {**own, **has}:
             was, seen = (repr(held[name]) if name in held else "absent" for held in (own, has))
             if was != seen:
-                return f"{name} of {whose} is {seen:.80}, and was {was:.80}"
-    return ""
+                return f"{name} of {whose} is {seen:.80}, and was {was:.80}", path
+    return "", ""
+
+
+def parts_along(module, path):
+    """The module, and the parts on the way to a path as far as there are any."""
+    parts = [module]
+    for step in path.split(".") if path else ():
+        part = parts[-1]._modules.get(step)
+        if part is None:
+            break
+        parts.append(part)
+    return parts
 
 
 def copy_of(value):
@@ -199,7 +213,7 @@ class Described:
         Most calls compare the module's dicts with copies of them, which takes some 0.3 µs a part.
         Only where one differs the module is described anew.
         """
-        if torch.compiler.is_dynamo_compiling():
+        if is_dynamo_compiling():
             return self.why_changed_at_trace(module) or self.difference_at_trace(module)
         kept = kept_by(module)
         if kept.seen is not None:
@@ -216,9 +230,18 @@ class Described:
         kept.seen = self.look(module)
         return kept.seen[0]
 
+    def why_still_changed(self, module):
+        """Why the module was found changed, if it still is: known faster than that it is not."""
+        kept = module.__dict__.get("_kept")
+        seen = kept and kept.seen
+        return self.why_changed(module) if seen and seen[0] else ""
+
     def look(self, module):
-        """The difference, and what the module has now for the next call to compare."""
-        parts, absent, tables, copies = list(module.modules()), [], [], []
+        """The difference, and what the module has now for the next call to compare: all of it, or
+        where it differs only what the difference hangs on."""
+        reason, path = self.first_difference(module)
+        parts = parts_along(module, path) if reason else list(module.modules())
+        absent, tables, copies = [], [], []
         for part in parts:
             held = vars(part)
             own = own_names(part, module)
@@ -230,15 +253,19 @@ class Described:
             for table in filter(lambda table: isinstance(table, dict), [*inside, *GLOBAL_HOOKS]):
                 (tables if table else absent).append(table)
                 copies += [dict(table)] if table else []
-        return self.difference(module), absent, tables, copies, parts, list(map(type, parts))
+        return reason, absent, tables, copies, parts, list(map(type, parts))
 
-    def difference(self, module):
-        """What differs, in words."""
+    def first_difference(self, module):
+        """What differs, in words, and the path of the part."""
         if any(GLOBAL_HOOKS):
-            return "all modules have hooks"
+            return "all modules have hooks", ""
         home = self.home or type(module).__module__
         found = description_of(module, home, "training" in self.parts[""][1])
         return difference_between(self.parts, found)
+
+    def difference(self, module):
+        """What differs, in words."""
+        return self.first_difference(module)[0]
 
     difference._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does
 

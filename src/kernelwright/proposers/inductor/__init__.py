@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 
 NAME = "inductor"
-DIALECTS = {"cpp": "cpu", "triton": "cuda"}
+DIALECTS = {"cpp": "cpu", "triton": "cuda", "metal": "metal"}
 """The kind of device that torch.compile generates each dialect for."""
 
 

@@ -59,7 +59,8 @@ def generate_apart(task: Task, device: Device, *, timeout_s: float) -> Generated
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(task, device.torch_name, theirs), daemon=False)
+    name = device.torch_kind if device.kind == "metal" else device.torch_name
+    process = context.Process(target=_child, args=(task, name, theirs), daemon=False)
     process.start()
     theirs.close()
     try:
@@ -73,8 +74,11 @@ def generate_apart(task: Task, device: Device, *, timeout_s: float) -> Generated
 
 
 def _child(task: Task, torch_name: str, answer: Connection) -> None:
+    from kernelwright.proposers.inductor.mps import generate_for_mps
+
+    is_mps = torch_name == "mps"
     try:
-        answer.send(generate(task, torch_name))
+        answer.send(generate_for_mps(task) if is_mps else generate(task, torch_name))
     except Exception:  # the edge of the process: what torch.compile cannot do gives no proposal
         answer.send(None)
 

@@ -27,6 +27,8 @@ from kernelwright.core.syntax import parse, parse_expression
 from kernelwright.core.task import Task
 from kernelwright.proposers.inductor.cpp_text import cpp_kernels
 from kernelwright.proposers.inductor.generated import Argument, Generated
+from kernelwright.proposers.inductor.metal_text import LIBRARY as METAL
+from kernelwright.proposers.inductor.metal_text import metal_kernels
 from kernelwright.proposers.inductor.triton_text import triton_kernels
 from kernelwright.proposers.inductor.wanted import GeneratedKernel, NotStandalone
 
@@ -35,6 +37,8 @@ __all__ = ["NotStandalone", "standalone"]
 DROPPED = {"assert_size_stride", "assert_alignment", "get_raw_stream", "clear", "set_device"}
 WAYS = ("True", '"it is traced"')
 """What a plain call is told, and one that is traced: there are no operators here."""
+MPS_WAYS = ("True", "True")
+"""A call on ``mps`` looks traced where the emulation watches it."""
 LIBRARY = {"mm", "addmm", "bmm", "baddbmm", "convolution"}
 VIEW = """\
 def _view(tensor, shape, strides, offset):
@@ -53,12 +57,16 @@ def standalone(generated: Generated, task: Task) -> str:
     except LookupError as error:
         raise NotStandalone(f"no {error}") from error
     sources = dict(filter(None, map(_source, tree.body)))
+    is_mps = generated.device == "mps"
     is_cpp = generated.device == "cpu" and not any("@triton.jit" in s for s in sources.values())
-    made = cpp_kernels(sources) if is_cpp else triton_kernels(sources, generated.configs)
+    if is_mps:
+        made = metal_kernels(sources, generated.code)
+    else:
+        made = cpp_kernels(sources) if is_cpp else triton_kernels(sources, generated.configs)
     call = next((n for n in ast.walk(tree) if _is_call(n)), None)
     if call is None:
         raise NotStandalone("no call")
-    body = _Body(made.kernels, generated.returns_one).cleaned(call)
+    body = _Body(made.kernels, generated.returns_one, is_mps).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
     looks = any(not argument.is_input for argument in generated.arguments)
@@ -88,8 +96,10 @@ def _is_call(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
 class _Body(ast.NodeTransformer):
     """Rewrites the statements of the generated call so that they do not need Inductor."""
 
-    def __init__(self, kernels: dict[str, GeneratedKernel], returns_one: bool) -> None:
-        self._kernels, self._returns_one = kernels, returns_one
+    def __init__(
+        self, kernels: dict[str, GeneratedKernel], returns_one: bool, is_mps: bool
+    ) -> None:
+        self._kernels, self._returns_one, self._is_mps = kernels, returns_one, is_mps
 
     def cleaned(self, call: ast.FunctionDef) -> ast.Module:
         body = ast.Module([self.visit(node) for node in call.body], [])
@@ -129,6 +139,10 @@ class _Body(ast.NodeTransformer):
             if name not in LIBRARY:
                 raise NotStandalone(f"extern_kernels.{name}")
             node.func = parse_expression(f"torch.{name}")
+            if self._is_mps and name == "convolution":  # contiguous there, whatever its inputs are
+                return ast.Call(ast.Attribute(node, "contiguous", ast.Load()), [], [])
+        elif name == "empty_strided":
+            node.func = parse_expression("torch.empty_strided")
         elif name == "reinterpret_tensor":
             node.func = ast.Name("_view", ast.Load())
         elif name in ("empty_strided_cpu", "empty_strided_cuda"):
@@ -156,7 +170,7 @@ def _bound(body: ast.Module, kernels: dict[str, GeneratedKernel]) -> list[str]:
     stored = {
         n.id for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
-    known = {*names, *stored, *kernels, *dir(builtins), "torch", "triton", "_view"}
+    known = {*names, *stored, *kernels, *dir(builtins), "torch", "triton", "_view", METAL}
     used = {n.id for n in ast.walk(body) if isinstance(n, ast.Name)}
     if used - known:
         raise NotStandalone(", ".join(sorted(used - known)))
@@ -203,7 +217,8 @@ def _forward(generated: Generated, signature: str, names: list[str], body: ast.M
         paths={},
         described=generated.modules,
     )
-    guard = guard_text(face, signature, tensors, WAYS, weights=len(tensors) < len(values))
+    ways = MPS_WAYS if generated.device == "mps" else WAYS
+    guard = guard_text(face, signature, tensors, ways, weights=len(tensors) < len(values))
     lines = [
         *dispatch_lines(face),
         *(f"{name} = {value}" for name, value in zip(names, values, strict=True)),

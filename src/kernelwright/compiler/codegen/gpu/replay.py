@@ -21,7 +21,7 @@ class Replay:
             self.capture(module, steps, inputs)
             self.watch(module)
         for own, given in zip(self.inputs, inputs):
-            own.copy_(given)
+            copied(given, own)
         self.graph.replay()
         return cloned(self.outputs)
 
@@ -47,7 +47,7 @@ class Replay:
         return places, [tensor._version for tensor in self.held]
 
     def capture(self, module, steps, inputs):
-        self.inputs = [tensor.clone() for tensor in inputs]
+        self.inputs = [copied(tensor) for tensor in inputs]
         buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -63,15 +63,30 @@ class Replay:
             self.outputs = steps(*self.inputs)
 
 
+def copied(given, own=None):
+    """A copy of a tensor with its strides, which kernels count on; in ``own``, where that is one.
+    Of a slice, or of what is expanded, all memory from the first to the last element is copied."""
+    if own is None:
+        form = given.shape, given.stride()
+        own = torch.empty_strided(*form, dtype=given.dtype, device=given.device)
+    if given.is_contiguous():
+        return own.copy_(given)
+    n_spanned = 1 + sum((n - 1) * step for n, step in zip(given.shape, given.stride()))
+    own.as_strided((n_spanned,), (1,)).copy_(given.as_strided((n_spanned,), (1,)))
+    return own
+
+
 def cloned(value):
     """A copy of a structure of tensors."""
     if isinstance(value, torch.Tensor):
         return value.clone()
-    if isinstance(value, dict):
-        return {key: cloned(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(map(cloned, value))
-    return value
+    if fields := getattr(value, "__dataclass_fields__", ()):  # as transformers' results
+        return type(value)(**{name: cloned(getattr(value, name)) for name in fields})
+    if isinstance(value, dict):
+        return type(value)((key, cloned(part)) for key, part in value.items())
+    return type(value)(*map(cloned, value)) if hasattr(value, "_fields") else value
 
 
 N_REPLAYS = 8  # of one module; each holds its own memory

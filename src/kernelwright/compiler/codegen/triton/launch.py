@@ -31,6 +31,8 @@ def launch_kernel(kernel, n_programs, *given, **options):
     if found is None:
         compiled = kernel[(n_programs,)](*given, **options)
         if compiled is not None:
+            if len(COMPILED) >= 1000:  # sizes that are free may never come again
+                COMPILED.clear()
             constants = [options[name] for name in kernel.arg_names[len(given) :]]
             COMPILED[key] = compiled.run, compiled.function, compiled.packed_metadata, constants
         return

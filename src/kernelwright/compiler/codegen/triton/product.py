@@ -239,7 +239,7 @@ class _Writer:
         k_axes = {axis.name for axis in self.step.k}
         along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
         row, column = ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
-        text = affine(along, self.axis)
+        text = affine(along, self.axis) if along.terms else "k * 0"
         offset = f"({text})" if not text.isidentifier() else text
         tile = Tile(self._shaped(rows, row, column), self.tile.sizes)
         masks = [
@@ -247,6 +247,8 @@ class _Writer:
             for group, side in ((rows, row), (self.step.k, column))
             if group and group[0].name in self.tile.masks
         ]
+        if not self.step.k:  # a sum of one product
+            masks.append(f"live_k{column}")
         for bound in load.bounds:
             masks.extend(inside(bound, tile))
         index = f"{start}{row} + {offset}{column}"

@@ -219,6 +219,9 @@ template <typename T> vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
   return vec<T, 3>(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }
 
+namespace precise { using metal::distance, metal::length, metal::normalize; }
+namespace fast { using metal::distance, metal::length, metal::normalize; }
+
 #undef MSL_EACH_INTEGER
 #undef MSL_EACH_FLOAT
 #undef MSL_BFLOAT
