@@ -34,7 +34,7 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.proposers.rules import RulesProposer
 
 SIZES, FACTORS, MOST_IN_BATCH = (48, 32, 24, 16, 12, 8), (2, 4, 8, 16, 32), 3
-MOST_PRODUCTS, MOST_NUMBERS = 5e7, 1e6
+MOST_PRODUCTS, MOST_NUMBERS = 1e7, 3e5
 """Numbers that a problem may multiply, and compute."""
 LIMIT_S = 400
 LARGE = re.compile(r"aten::(\w*convolution\w*|mm|bmm|addmm|baddbmm|\w*attention\w*|lstm|gru)$")
