@@ -18,7 +18,7 @@ ATTENTIONS = (
 
 def attention_formulas() -> dict[Any, Callable[..., int]]:
     """Return formulas for attention with fewer heads of keys than of queries, by operator. torch
-    2.11's own end in an AssertionError on a GPU."""
+    2.11's own end in an AssertionError on a GPU, and on a CPU there is none."""
     aten = torch.ops.aten
     found = (getattr(aten, f"_scaled_dot_product_{kind}", None) for kind in ATTENTIONS)
     return {operator: _attention_flops for operator in found if operator is not None}

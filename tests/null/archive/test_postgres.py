@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
@@ -34,8 +35,9 @@ class Server:
     def __init__(self, folder):
         if os.geteuid() == 0:
             os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
-            for parent in list(folder.parents)[:2]:
-                parent.chmod(0o755)
+            for parent in folder.parents:
+                if parent.is_relative_to(tempfile.gettempdir()) and parent.stat().st_uid == 0:
+                    parent.chmod(parent.stat().st_mode | 0o055)
         self._folder, self._data = folder, folder / "data"
         as_owner(PROGRAMS[-1] / "initdb", "--auth=trust", "--username=kw", "-N", "-D", self._data)
         self.start()

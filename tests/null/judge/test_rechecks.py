@@ -122,6 +122,7 @@ def test_a_child_that_was_given_weights_stands_still_before_others_are_timed() -
     asked: list[str] = []
     child = SimpleNamespace(
         is_readable=True,
+        module=0,
         request=lambda what, **_: asked.append(what),
         stop=lambda: asked.append("stop") or 0,
     )

@@ -24,7 +24,13 @@ FOLDER = "jobs"
 
 @click.command("serve")
 @click.option("--host", default=OWN[0], show_default=True, help="Listen to this address.")
-@click.option("--port", default=8642, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--port",
+    default=8642,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Listen to this port.",
+)
 @click.option(
     "--users",
     "users_file",
