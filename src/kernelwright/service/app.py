@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -111,35 +112,37 @@ def ask_verdict(asked: VerdictAsked, service: Serving, caller: Calling) -> dict[
 
 def _add(asked: Asked, service: Service, caller: Caller) -> dict[str, Any]:
     settings = settings_of(asked, service.settings)
-    result = archived(asked, settings, service.here)
+    found = archived(asked, settings, service.here)
     n_open = sum(job.is_open for job in service.jobs.all(caller.name))
-    if result is None and n_open >= caller.user.most_jobs:
+    if found is None and n_open >= caller.user.most_jobs:
         raise HTTPException(
             status.HTTP_429_TOO_MANY_REQUESTS,
             f"{caller.name} has {n_open} jobs that wait or run, of {caller.user.most_jobs}: wait "
             "for one of them",
         )
-    return _facts(service.jobs.add(caller.name, asked, result))
+    job = service.jobs.add(caller.name, asked, found.result if found else None)
+    if found and found.source:
+        (service.jobs.folder_of(job) / BEST).write_text(found.source)
+    return _facts(job, service)
 
 
 def list_jobs(service: Serving, caller: Calling) -> list[dict[str, Any]]:
     """The caller's jobs, the newest first, without their texts."""
-    return [_facts(job) for job in service.jobs.all(caller.name)]
+    return [_facts(job, service) for job in service.jobs.all(caller.name)]
 
 
 def show_job(number: str, service: Serving, caller: Calling) -> dict[str, Any]:
     """A job and how far it is."""
-    return _facts(_job(number, service, caller))
+    return _facts(_job(number, service, caller), service)
 
 
 def send_file(number: str, name: str, service: Serving, caller: Calling) -> FileResponse:
     """A file of a job that is done: best.py, receipt.json or report.html."""
     job = _job(number, service, caller)
-    folder = service.jobs.folder_of(job)
-    at = {BEST: BEST, RECEIPT: RECEIPT, REPORT: f"{job.asked.name}.html"}.get(name)
-    if at is None or not (folder / at).is_file():
+    path = _files(job, service).get(name)
+    if path is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"the job has no {name}")
-    return FileResponse(folder / at)
+    return FileResponse(path)
 
 
 def _job(number: str, service: Service, caller: Caller) -> Job:
@@ -149,11 +152,19 @@ def _job(number: str, service: Service, caller: Caller) -> Job:
     return job
 
 
-def _facts(job: Job) -> dict[str, Any]:
+def _files(job: Job, service: Service) -> dict[str, Path]:
+    """The files of a job that can be fetched, by the names under which they are."""
+    folder = service.jobs.folder_of(job)
+    named = {BEST: BEST, RECEIPT: RECEIPT, REPORT: f"{job.asked.name}.html"}
+    found = {name: folder / file for name, file in named.items()}
+    return {name: path for name, path in found.items() if path.is_file()}
+
+
+def _facts(job: Job, service: Service) -> dict[str, Any]:
     facts: dict[str, Any] = msgspec.to_builtins(job)
     asked = facts.pop("asked")
     kind = "search" if job.asked.candidate is None else "verdict"
-    return {"kind": kind, "name": asked["name"], **facts}
+    return {"kind": kind, "name": asked["name"], **facts, "files": [*_files(job, service)]}
 
 
 def page() -> HTMLResponse:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kernelwright import api
 from kernelwright.archive import Archive, ranking
+from kernelwright.archive.conclusion import conclusion
 from kernelwright.archive.receipt import Receipt
 from kernelwright.batch import judge_all
 from kernelwright.batch.files import CandidateFile
@@ -46,19 +47,25 @@ def candidate_of(asked: Asked) -> Candidate:
     return Candidate(text, dialect_of(text), asked.entry)
 
 
-def archived(asked: Asked, settings: Settings, here: Here) -> dict[str, Any] | None:
-    """The result of a job that the archive answers: a verdict, or a search that has ended."""
+@dataclass(frozen=True)
+class Archived:
+    """An answer that the archive has: as that of a job, and the best source of a search."""
+
+    result: dict[str, Any]
+    source: str = ""
+
+
+def archived(asked: Asked, settings: Settings, here: Here) -> Archived | None:
+    """The answer to a job that the archive has: a verdict, or a search that has ended."""
     task = settings.applied_to(task_of(asked))
     if asked.candidate is None:
         if known.search_of(task, settings, here) is None:
             return None
         chapter = known.chapter(task, settings, here)
-        best = chapter.best if chapter else None
-        return {
-            "task": task.name,
-            "best": best and facts.evaluation_facts(best[1]),
-            "source": best and best[0].candidate.source,
-        }
+        found = conclusion(chapter.history if chapter else [])
+        about = {"name": task.name, "digest": task.digest}
+        source = found.best[0].candidate.source if found.best else ""
+        return Archived({**facts.conclusion_facts(found), "task": about}, source)
     with Archive(settings.archive) as archive:
         digest = candidate_of(asked).digest
         pairs = [
@@ -67,7 +74,7 @@ def archived(asked: Asked, settings: Settings, here: Here) -> dict[str, Any] | N
             if proposal.candidate.digest == digest and here.is_of(verdict.environment)
         ]
     latest = ranking.latest(pairs)
-    return facts.evaluation_facts(latest[-1][1]) if latest else None
+    return Archived(facts.evaluation_facts(latest[-1][1])) if latest else None
 
 
 def settings_of(asked: Asked, settings: Settings) -> Settings:

@@ -4,7 +4,6 @@ const EVERY_MS = 2000;
 const said = document.getElementById("said");
 const table = document.getElementById("jobs");
 const signIn = document.getElementById("sign-in");
-const FILES = { search: ["report.html", "best.py"], verdict: ["receipt.json"] };
 
 function headers() {
   const token = sessionStorage.getItem("token");
@@ -21,10 +20,18 @@ function cell(text, className = "") {
 function result(job) {
   if (job.error) return `${job.error.what}: ${job.error.seen}`;
   if (!job.result) return job.progress;
-  const best = job.kind === "search" ? job.result.best : job.result;
-  if (!best) return "the library stays best";
-  const ratio = best.speedup && best.speedup.strongest;
-  return ratio ? `${best.status}, ${ratio.value.toFixed(2)} × strongest` : best.status;
+  const said = job.kind === "search" ? job.result.outcome : job.result.status;
+  const about = job.kind === "search" ? job.result.best : job.result;
+  const why = (job.result.reasons || []).map((reason) => reason.detail).join("; ");
+  return [said.replaceAll("_", " "), speedup(about), why].filter(Boolean).join(", ");
+}
+
+// The speedup over the library setting that it is smallest over: the strongest one.
+function speedup(about) {
+  const ratios = Object.entries((about && about.speedup) || {}).sort((a, b) => a[1].median - b[1].median);
+  if (!ratios.length) return "";
+  const [setting, { median, low, high }] = ratios[0];
+  return `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)}) × ${setting}`;
 }
 
 async function open(job, name) {
@@ -42,7 +49,7 @@ function row(job) {
   const texts = [job.name, job.kind, job.state, result(job), job.created_at.slice(0, 19).replace("T", " ")];
   texts.forEach((text) => made.append(cell(text, job.state === "failed" ? "failed" : "")));
   const files = cell("");
-  for (const name of job.state === "done" ? FILES[job.kind] : []) {
+  for (const name of job.files) {
     const button = document.createElement("button");
     button.textContent = name;
     button.addEventListener("click", () => open(job, name));
