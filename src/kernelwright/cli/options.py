@@ -181,7 +181,7 @@ WORKERS = grouped(
 
 
 def workers_asked(given: Mapping[str, Any]) -> WorkersAsked:
-    """What the options say about the workers."""
+    """The workers that the options ask for."""
     names = (field.name for field in dataclasses.fields(WorkersAsked))
     return WorkersAsked(**{name: given[name] for name in names if given.get(name)})
 

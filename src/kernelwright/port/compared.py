@@ -40,14 +40,14 @@ _PERCENT = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?[ \t]*%")
 
 @dataclass(frozen=True)
 class Left:
-    """What one run of a program left."""
+    """The results that one run of a program left."""
 
     exit_code: int
     output: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     errors: str = ""
     copies: bytes = b""
-    """What it copied from the device, under the emulation."""
+    """The bytes that it copied from the device, under the emulation."""
 
     @property
     def texts(self) -> dict[str, str]:

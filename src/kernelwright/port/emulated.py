@@ -54,7 +54,7 @@ NO_OPTIONS = RunOptions()
 
 @dataclass(frozen=True)
 class Reference:
-    """What the original left under the emulation."""
+    """The results that the original left under the emulation."""
 
     runs: tuple[Left, ...]
     complaints: tuple[machine.Complaint, ...]

@@ -57,7 +57,7 @@ class Builder:
 
     folder: Path
     rewritten: Callable[[str], str] = str
-    """What is done to the text of each unit and header before it is compiled."""
+    """The change to the text of each unit and header before it is compiled."""
     _objects: dict[str, Path | machine.BuildError] = field(default_factory=dict)
 
     def build(self, program: Program) -> tuple[Path, tuple[str, ...]]:

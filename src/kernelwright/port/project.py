@@ -67,7 +67,7 @@ _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 
 @dataclass(frozen=True)
 class PortOptions:
-    """What a port is asked for, besides its path."""
+    """The options of a port, besides its path."""
 
     to: str = "hip"
     targets: tuple[str, ...] = DEFAULT_TARGETS

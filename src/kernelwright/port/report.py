@@ -1,4 +1,4 @@
-"""What is known about a port: its files, what was met in them, and the rungs that they reached."""
+"""A port: its files, what was met in them, and the rungs that they reached."""
 
 from __future__ import annotations
 

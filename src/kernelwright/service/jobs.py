@@ -19,7 +19,7 @@ FILE = "job.json"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a job is to do: a search, or a verdict if there is a candidate."""
+    """The work of a job: a search, or a verdict if there is a candidate."""
 
     name: str
     task: str

@@ -57,7 +57,7 @@ class Users:
             ) from error
 
     def of(self, token: str) -> Caller | None:
-        """Whose token it is; every row is compared, so that the time says nothing."""
+        """Return the user with this token; every row is compared, so that the time says nothing."""
         digest = _digest(token)
         found = [
             Caller(name, user)

@@ -1,4 +1,4 @@
-"""What the jobs of a service do, each in a process of its own."""
+"""The work of a service's jobs, each in a process of its own."""
 
 from __future__ import annotations
 

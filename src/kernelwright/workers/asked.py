@@ -1,4 +1,4 @@
-"""What a user says about the workers of a suite."""
+"""The workers that a user asks for."""
 
 from __future__ import annotations
 

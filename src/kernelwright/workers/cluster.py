@@ -280,7 +280,7 @@ def _value(ending: Ending) -> Target:
 
 
 def _the_same(targets: Mapping[str, Target]) -> Target:
-    """What all nodes are.
+    """The target that all nodes are.
 
     Raises:
         DeviceError: they differ in what a measured time depends on.

@@ -166,7 +166,7 @@ def literal_of(value, home, depth=0):
 
 
 def difference_between(expected, found):
-    """What differs between two descriptions, in words, and the path of the part; empty where
+    """Return the difference of two descriptions, in words, and the path of the part; empty where
     nothing does."""
     for path in [*expected, *(path for path in found if path not in expected)]:
         whose = path or "the module"
@@ -256,7 +256,7 @@ class Described:
         return reason, absent, tables, copies, parts, list(map(type, parts))
 
     def first_difference(self, module):
-        """What differs, in words, and the path of the part."""
+        """Return the difference, in words, and the path of the part."""
         if any(GLOBAL_HOOKS):
             return "all modules have hooks", ""
         home = self.home or type(module).__module__
@@ -264,7 +264,7 @@ class Described:
         return difference_between(self.parts, found)
 
     def difference(self, module):
-        """What differs, in words."""
+        """Return the difference, in words."""
         return self.first_difference(module)[0]
 
     difference._dynamo_marked_constant = True  # as torch.compiler.assume_constant_result does

@@ -171,7 +171,7 @@ class Scan:
     reverse: bool = False
     exclusive: bool = False
     factor: str = ""
-    """What the value before is multiplied by; only in a 'decay'."""
+    """The factor of the value before; only in a 'decay'."""
 
 
 @dataclass(frozen=True)

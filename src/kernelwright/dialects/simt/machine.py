@@ -82,9 +82,9 @@ class EmulatedRun:
     """The program's exit code; negative for a signal; LATE if it exceeded its time limit."""
     output: str
     errors: str = ""
-    """What it wrote to its error output."""
+    """The text that it wrote to its error output."""
     copies: bytes = b""
-    """What it copied from the device to the host, up to 64 MiB."""
+    """The bytes that it copied from the device to the host, up to 64 MiB."""
     complaints: tuple[Complaint, ...] = ()
     threads: int = 0
     barriers: int = 0
