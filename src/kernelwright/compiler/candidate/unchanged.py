@@ -167,7 +167,7 @@ def literal_of(value, home, depth=0):
 
 def difference_between(expected, found):
     """Return the difference of two descriptions, in words, and the path of the part; empty where
-    nothing does."""
+    there is none."""
     for path in [*expected, *(path for path in found if path not in expected)]:
         whose = path or "the module"
         if path not in found or path not in expected:
