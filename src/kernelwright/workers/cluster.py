@@ -14,6 +14,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
@@ -230,33 +231,28 @@ def _on_node(
     Ctrl-C.
     """
     os.environ.pop("OMP_NUM_THREADS", None)  # Ray's; the judge gives each series its cores
-    endings: list[Ending] = []
     is_cancelled = threading.Event()
 
-    def run() -> None:
+    def run() -> Ending:
         with own_cores(n_cores) as cores:
-            slot = WorkerSlot(os.environ.get("CUDA_VISIBLE_DEVICES", ""), cores)
-            endings.append(
-                in_process(
-                    work,
-                    fork_server=_fork_server(),
-                    slot=slot,
-                    limit_s=limit_s,
-                    preload=preload,
-                    is_cancelled=is_cancelled.is_set,
-                )
+            return in_process(
+                work,
+                fork_server=_fork_server(),
+                slot=WorkerSlot(os.environ.get("CUDA_VISIBLE_DEVICES", ""), cores),
+                limit_s=limit_s,
+                preload=preload,
+                is_cancelled=is_cancelled.is_set,
             )
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(POLL_S)
-    except KeyboardInterrupt:
-        is_cancelled.set()
-        thread.join()
-        raise
-    return endings[0]
+    with ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(run)
+        try:
+            while not ending.done():
+                wait([ending], POLL_S)
+        except KeyboardInterrupt:
+            is_cancelled.set()
+            raise
+    return ending.result()
 
 
 @functools.cache
