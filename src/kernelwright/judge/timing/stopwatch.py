@@ -34,9 +34,10 @@ QUEUED_NS = 3e6
 """The same for calls that are queued on a GPU behind the gate, where a window costs 0.05 ms."""
 MOST_CALLS = 256
 """The most calls in a window. A GPU's queue takes 1,024 kernels."""
-RING_SHARE = 1 / 64
-"""The share of a device's memory that inputs and outputs of one window may take: a judge's modules,
-eight at most, keep as much each, in the fifth of a GPU that is theirs; ..."""
+RING_SHARE = 1 / 256
+"""The share of a device's memory that inputs and outputs of one window may take, ten times an
+H200's last-level cache: a judge's modules, eight at most, keep as much each beside what is counted
+for them; ..."""
 RING_CACHES = 4
 """... or of a CPU's last-level caches: freed memory is taken up again from there."""
 MOST_EVENED = 4
