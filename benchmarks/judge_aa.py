@@ -1,13 +1,15 @@
 """A kernel against itself: how often the judge's interval of the speedup holds 1.0.
 
     python benchmarks/judge_aa.py [--task NAME ...] [--repeats 20] [--judges 1] [--device cpu]
-        [--threads N] [--size small]
+        [--threads N] [--size small] [--elements 256 4096 65536]
 
-The candidate is the reference's own text, so that its true speedup over eager is 1. Every repeat is
-a whole verdict in a process of its own; ``--judges`` begins anew with other processes for the
-baselines too. Printed are the share of intervals that hold 1.0 with the share's own interval, the
-medians' spread, and the share of pairs of verdicts whose intervals against the strongest setting
-have a point in common, which is what a repeated receipt must show. Nothing else should run.
+``--elements`` takes a chain of five pointwise operators on so many numbers in place of tasks: calls
+of some microseconds. The candidate is the reference's own text, so that its true speedup over eager
+is 1. Every repeat is a whole verdict in a process of its own; ``--judges`` begins anew with other
+processes for the baselines too. Printed are the share of intervals that hold 1.0 with the share's
+own interval, the medians' spread, and the share of pairs of verdicts whose intervals against the
+strongest setting have a point in common, which is what a repeated receipt must show. Nothing else
+should run.
 """
 
 from __future__ import annotations
@@ -26,27 +28,44 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
-from kernelwright.suites.suite import SuiteEntry, builtin_suite
+from kernelwright.suites.suite import builtin_suite
 
 TASKS = ("softmax", "gemm_bias_gelu", "elementwise_chain")
 """Bound by memory with a reduction, by arithmetic, and by memory with many small operators."""
+CHAIN = """
+import torch
 
 
-def repeat(entry: SuiteEntry, settings: Settings, *, repeats: int, judges: int) -> list[Evaluation]:
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.tanh(x * 0.5 + 1).sub(0.25).abs().sqrt()
+
+
+def get_inputs():
+    return [torch.randn({})]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def repeat(task: Task, settings: Settings, *, repeats: int, judges: int) -> list[Evaluation]:
     """The verdicts on a task's reference as its own candidate."""
     found = []
     device = resolve(Device.parse(settings.device))
     for _ in range(judges):
-        with Judge(entry.task, device=device, settings=settings) as judge:
+        with Judge(task, device=device, settings=settings) as judge:
             for number in range(repeats):
-                text = f"{entry.task.source}\n\nModelNew = {entry.task.entry}  # {number}\n"
+                text = f"{task.source}\n\nModelNew = {task.entry}  # {number}\n"
                 verdict = judge.evaluate(Candidate(text, "torch"))
                 found.append(verdict)
                 timing = verdict.timing
                 said = timing.speedups["eager"] if timing else verdict.why
-                print(f"{entry.name}: {len(found)} of {judges * repeats}: {said}", file=sys.stderr)
+                print(f"{task.name}: {len(found)} of {judges * repeats}: {said}", file=sys.stderr)
     return found
 
 
@@ -85,18 +104,21 @@ def main() -> None:
     parser.add_argument("--judges", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--size", help="of the tasks; small: calls of 0.1 to 0.3 ms")
+    parser.add_argument("--elements", type=int, nargs="*", help="of chains, in place of tasks")
     parser.add_argument("--threads", type=int, default=Settings().threads)
     options = parser.parse_args()
     settings = Settings(device=options.device, threads=options.threads)
-    entries = {entry.name: entry for entry in builtin_suite(options.device, size=options.size)}
+    entries = builtin_suite(options.device, size=options.size)
+    tasks = {entry.name: entry.task for entry in entries}
     for name in options.task:
-        if name not in entries:
-            parser.error(f"no built-in task is called {name}: {', '.join(entries)}")
+        if name not in tasks:
+            parser.error(f"no built-in task is called {name}: {', '.join(tasks)}")
+    chosen = [tasks[name] for name in options.task]
+    if options.elements:
+        chosen = [Task(f"chain of {n}", "builtin", CHAIN.format(n)) for n in options.elements]
     found = {}
-    for name in options.task:
-        found[name] = repeat(
-            entries[name], settings, repeats=options.repeats, judges=options.judges
-        )
+    for task in chosen:
+        found[task.name] = repeat(task, settings, repeats=options.repeats, judges=options.judges)
     tell(found, Console(width=120))
 
 

@@ -19,6 +19,7 @@ from kernelwright.core.trial import Outline, Trial
 _ERRORS = ("max_error", "reference_error", "allowed_error")
 _COST = ("build_s", "check_s", "time_s")
 _TIMING = ("strongest", "clock", "cache")
+_WINDOWS = ("calls", "latency_ns", "floor_ns", "is_queued")
 _CANDIDATE = ("source", "dialect", "entry")
 
 
@@ -79,6 +80,7 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     row |= numerics or dict.fromkeys((*_ERRORS, "distributions"))
     row |= {name: None for name in _ERRORS if row[name] != row[name]}  # NaN, which SQL has not
     row |= _part(timing or dict.fromkeys(_TIMING), _TIMING)
+    row["windows"] = _part(timing, _WINDOWS) if timing else None
     row |= cost
     return row
 
@@ -106,7 +108,7 @@ def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluat
         samples: dict[str, list[int | None]] = {}
         for timing in timing_rows:
             samples.setdefault(timing["series"], []).append(timing["ns"])
-        parts["timing"] = _part(row, _TIMING) | {"samples_ns": samples}
+        parts["timing"] = _part(row, _TIMING) | {"samples_ns": samples} | (row["windows"] or {})
     return from_columns(Evaluation, {**row, **parts})
 
 

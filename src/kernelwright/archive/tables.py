@@ -169,6 +169,7 @@ evaluation = sa.Table(
     _column("created_at"),
     sa.Column("profile", Packed, nullable=False, server_default="[]"),
     _column("conditions", Packed, null=True),  # null where nothing was timed
+    _column("windows", Packed, null=True),  # null where nothing was timed in windows
     sa.Index("evaluation_by_task", "task"),
     sa.Index("evaluation_by_candidate", "candidate"),
 )

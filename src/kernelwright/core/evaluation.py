@@ -66,6 +66,9 @@ class Ratio:
 class Timing:
     """Raw samples. Row i of every series was measured in round i, in random order, side by side.
 
+    A sample is the time of a window over the calls in it. Calls in a window follow each other, each
+    on inputs of its own. Speedups are ratios of these times.
+
     Units:
         Nanoseconds. ``None`` where a series was not measured in that round.
     """
@@ -77,7 +80,19 @@ class Timing:
     clock: str
     """Which clock: 'parent' (wall time between two processes) or 'device' (events)."""
     cache: str
-    """'cold' (caches flushed before each call) or 'warm'."""
+    """'cold' (caches flushed before each window, and no input comes twice) or 'warm'."""
+    calls: Mapping[str, int] = field(default_factory=dict)
+    """The calls in a window, by name; empty where an older judge timed each call by itself."""
+    latency_ns: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    """Times of single calls, each waited for, with all that it takes to start one; empty where
+    windows have one call."""
+    floor_ns: float = 0.0
+    """The time of a call that does nothing, in a window of as many as the candidate's. It is a part
+    of every sample."""
+    is_queued: bool = False
+    """Calls were queued on a GPU before their inputs existed: times are the device's, without what
+    starting kernels from Python costs. A candidate whose calls wait for the device pays for that
+    all the same."""
 
     def median_ns(self, name: str) -> float:
         """The median time of one series in nanoseconds."""
@@ -92,6 +107,21 @@ class Timing:
     def speedups(self) -> dict[str, Ratio]:
         """The speedup against every baseline."""
         return {name: self.speedup(name) for name in self.samples_ns if name != CANDIDATE}
+
+    @property
+    def single_ns(self) -> dict[str, float]:
+        """The median time of a single call that is waited for, by name; empty where windows have
+        one call."""
+        return {name: statistics.median(times) for name, times in self.latency_ns.items()}
+
+    @property
+    def single_speedup(self) -> float | None:
+        """The library's shortest time of a single call over the candidate's, if there are any."""
+        single_ns = self.single_ns
+        if CANDIDATE not in single_ns:
+            return None
+        mine_ns = single_ns.pop(CANDIDATE)
+        return min(single_ns.values()) / mine_ns
 
 
 def median_ratio(ratios: Sequence[float]) -> Ratio:

@@ -272,6 +272,16 @@ class WarningCode(Code):
         "Another program used the device while nothing was called: times are longer.",
     )
     NEIGHBOURS = "neighbours", "Other programs took a good part of the machine during the timing."
+    SLOW_TO_START = (
+        "slow_to_start",
+        "Calls that follow each other are faster than the library's; a single call that is waited "
+        "for is not, because starting it takes longer. A CUDA graph starts it for less.",
+    )
+    WAITS_FOR_DEVICE = (
+        "waits_for_device",
+        "Its calls wait for the device and cannot be queued as the library's are: its times hold "
+        "what starting kernels costs, and the library's do not.",
+    )
     DOES_LESS = (
         "does_less",
         "It is faster than the device could do the reference's arithmetic: it does less work.",

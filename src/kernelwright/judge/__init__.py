@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-JUDGE_VERSION = 38
+JUDGE_VERSION = 39
 """Changes when the same candidate may get another verdict."""
 _PUBLIC = {
     "Judge": "judge",

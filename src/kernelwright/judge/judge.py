@@ -20,7 +20,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
-from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns
+from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns, is_crowded
 from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.pipeline import CALL_LIMIT_S, MOST_STARTING, Pipeline
@@ -40,6 +40,7 @@ from kernelwright.judge.scheduling.memory import (
     with_enough_memory,
 )
 from kernelwright.judge.submission import ReadyBuilds, Submission, SubmissionBuilder
+from kernelwright.judge.timed_inputs import KEPT_SHARE, TimedInputs
 from kernelwright.judge.timing.cores import use_threads
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch
 
@@ -101,7 +102,15 @@ class Judge:
                 slots = machine.device_lock.memory_slots(wanted, n_slots=n_slots)
                 self._stack.enter_context(slots)
             with_enough_memory(self._open_oracle, backend, self.task)
-            self.stopwatch = Stopwatch(backend, cache=self.settings.cache, limit_s=CALL_LIMIT_S)
+            room_bytes = KEPT_SHARE * backend.memory_bytes()
+            if is_crowded(self.oracle, backend):
+                room_bytes = 0
+            self.stopwatch = Stopwatch(
+                backend,
+                cache=self.settings.cache,
+                limit_s=CALL_LIMIT_S,
+                inputs=TimedInputs(self.oracle, room_bytes),
+            )
             self._baselines = BaselineRuns(
                 self.task,
                 self.oracle,
@@ -308,7 +317,7 @@ class Judge:
                     runners = {name: batch[index].built for name, index in indices.items()}
                     runners[STRONGEST] = self._baselines.fastest()
                     try:
-                        times = self.stopwatch.rank(runners, self.oracle.first_arguments, N_QUICK)
+                        times = self.stopwatch.rank(runners, N_QUICK)
                     except RunnerFailed as failed:
                         if failed.name == STRONGEST:
                             raise

@@ -45,6 +45,8 @@ SLOWEST = 50.0
 MOST_DISTURBED, DISTURBED_S = 2, 1.0
 """A candidate is timed again so often because somebody else used the device, after so many
 seconds."""
+SURELY_SLOWER = 0.9
+"""A winner whose single calls are this much slower than the library's is warned about."""
 MOST_STARTING = 2
 """Profilers that start side by side: two seconds each on an H200, where the next candidate is
 checked and timed in one."""
@@ -164,7 +166,11 @@ class Pipeline:
         verdict.timing, verdict.numerics = timing, verification.tally.numerics()
         said = verification.tally.warnings
         verdict.warnings += [one for one in said if one not in verdict.warnings]
-        if is_first and not timing.speedups[timing.strongest].is_win:
+        is_win, single = timing.speedups[timing.strongest].is_win, timing.single_speedup
+        if is_win and single is not None and single < SURELY_SLOWER:
+            told = f"a single call that is waited for: {single:.2f} times as fast as the library's"
+            verdict.warn(WarningCode.SLOW_TO_START, told)
+        if is_first and not is_win:
             return
         later = is_first and sampler is not None
         submission.evidence = KindEvidence(timing, sampler, samples_later=later)
@@ -196,12 +202,12 @@ class Pipeline:
         evidence.wait()
         with self._machine.device_lock.exclusive():
             if evidence.sampler is not None and evidence.samples_later:
-                fresh = FreshInputs(self._oracle, verdict.seed)
-                samples_ns = [ns for ns in timing.samples_ns[CANDIDATE] if ns is not None]
-                sample_more(self._stopwatch, runner, fresh, evidence.sampler, samples_ns)
+                window_ns = timed_ns * timing.calls[CANDIDATE]
+                sample_more(self._stopwatch, runner, evidence.sampler, [window_ns])
             if is_win:
-                overhead_ns = self._stopwatch.overhead_ns
-                self._limits.refuse_unread(timed_ns, library_ns=library_ns, overhead_ns=overhead_ns)
+                self._limits.refuse_unread(
+                    timed_ns, library_ns=library_ns, floor_ns=timing.floor_ns
+                )
             does_less = is_win and self._arithmetic.exceeds(timed_ns, library_ns=library_ns)
             if does_less:
                 verdict.warn(WarningCode.DOES_LESS, DOES_LESS)
@@ -277,8 +283,7 @@ class Pipeline:
                     timing = compare(
                         stopwatch, contest, checks, seed=verdict.seed, budget_s=max_time_s
                     )
-                    overhead_ns = stopwatch.overhead_ns
-                    self._limits.refuse_unwritten(checks.claims, timing, overhead_ns=overhead_ns)
+                    self._limits.refuse_unwritten(checks.claims, timing)
                     return timing
             finally:
                 verdict.time_s = time.monotonic() - start_s

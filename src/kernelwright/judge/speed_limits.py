@@ -55,7 +55,7 @@ class SpeedLimits:
     def _least_bytes(self) -> int:
         return least_bytes(self._oracle)
 
-    def refuse_unwritten(self, claims: list[Claim], timing: Timing, *, overhead_ns: float) -> None:
+    def refuse_unwritten(self, claims: list[Claim], timing: Timing) -> None:
         """Refuse times in which the outputs cannot have been written.
 
         Raises:
@@ -64,10 +64,10 @@ class SpeedLimits:
         least_ns = written_bytes(claims, self._oracle.example) / self._written_per_s * 1e9
         library_ns = timing.median_ns(timing.strongest)
         self._refuse(
-            timing.median_ns(CANDIDATE), surely_ns(least_ns, library_ns), overhead_ns, "outputs"
+            timing.median_ns(CANDIDATE), surely_ns(least_ns, library_ns), timing.floor_ns, "outputs"
         )
 
-    def refuse_unread(self, timed_ns: float, *, library_ns: float, overhead_ns: float) -> None:
+    def refuse_unread(self, timed_ns: float, *, library_ns: float, floor_ns: float) -> None:
         """Refuse a time in which the inputs cannot have been read.
 
         ``library_ns``: the strongest library setting's time.
@@ -79,13 +79,13 @@ class SpeedLimits:
         if timed_ns >= self._read_ns(whole):
             return  # and no derivatives are needed
         least_ns = surely_ns(self._read_ns(self._least_bytes), library_ns)
-        self._refuse(timed_ns, least_ns, overhead_ns, "inputs")
+        self._refuse(timed_ns, least_ns, floor_ns, "inputs")
 
     def _read_ns(self, n_bytes: int) -> float:
         return n_bytes / self._read_per_s * 1e9
 
-    def _refuse(self, timed_ns: float, least_ns: float, overhead_ns: float, which: str) -> None:
-        if timed_ns >= least_ns or least_ns <= overhead_ns:
+    def _refuse(self, timed_ns: float, least_ns: float, floor_ns: float, which: str) -> None:
+        if timed_ns >= least_ns or least_ns <= floor_ns:
             return
         is_read = which == "inputs"
         code = ReasonCode.TOO_FAST_TO_READ if is_read else ReasonCode.TOO_FAST_TO_WRITE

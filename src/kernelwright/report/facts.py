@@ -78,6 +78,10 @@ def evaluation_facts(evaluation: Evaluation) -> dict[str, Any]:
             "median_ns": {n: evaluation.timing.median_ns(n) for n in evaluation.timing.samples_ns},
             "clock": evaluation.timing.clock,
             "cache": evaluation.timing.cache,
+            "calls": dict(evaluation.timing.calls),
+            "single_ns": evaluation.timing.single_ns,
+            "floor_ns": evaluation.timing.floor_ns,
+            "is_queued": evaluation.timing.is_queued,
         }
     return facts
 

@@ -15,10 +15,10 @@ from kernelwright.judge.timing.stopwatch import Stopwatch
 def test_the_next_verdict_calibrates_anew(monkeypatch, fork_server):
     calibrate, failures = Stopwatch.calibrate, [Refused(ReasonCode.NO_ANSWER, "no answer")] * 3
 
-    def fails_at_first(stopwatch, runner, arguments):
+    def fails_at_first(stopwatch, runner):
         if failures:
             raise failures.pop()
-        calibrate(stopwatch, runner, arguments)
+        calibrate(stopwatch, runner)
 
     monkeypatch.setattr(Stopwatch, "calibrate", fails_at_first)
     monkeypatch.setitem(library_settings.SETTINGS, "cpu", library_settings.SETTINGS["cpu"][:1])

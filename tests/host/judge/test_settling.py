@@ -5,7 +5,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
 from kernelwright.judge.sandbox.processes import faulted_bytes
-from kernelwright.judge.timing.stopwatch import CallPurpose, Stopwatch
+from kernelwright.judge.timing.stopwatch import Stopwatch
 
 SOURCE = """
 import torch
@@ -32,18 +32,19 @@ N_BYTES = 16 * 512 * 768 * 4
 
 
 def test_eager_takes_new_memory_in_few_rounds_of_the_first_verdict(monkeypatch, fork_server):
-    taken, usual = [], Stopwatch.call
+    taken, usual = [], Stopwatch.window
 
-    def call(self, runner, arguments, purpose=CallPurpose()):  # noqa: B008 - it is frozen
+    def window(self, runner, inputs, asked=(), *purpose):
         before = faulted_bytes(runner.child.pid)
-        made = usual(self, runner, arguments, purpose)
-        taken.append((runner, purpose.take, faulted_bytes(runner.child.pid) - before))
+        made = usual(self, runner, inputs, asked, *purpose)
+        n_bytes = faulted_bytes(runner.child.pid) - before
+        taken.append((runner, bool(asked), n_bytes / len(inputs)))
         return made
 
     with Judge(
         Task("norm", "builtin", SOURCE), settings=Settings(threads=1), fork_server=fork_server
     ) as judge:
-        monkeypatch.setattr(Stopwatch, "call", call)
+        monkeypatch.setattr(Stopwatch, "window", window)
         verdict = judge.evaluate(Candidate(f"{SOURCE}\nModelNew = Model\n", "torch"))
         eager = judge._baselines.kept()["eager"]
     assert verdict.passed, verdict.why

@@ -65,7 +65,16 @@ series = st.lists(st.none() | st.integers(1, 2**62), min_size=4, max_size=4).map
 def test_any_verdict_comes_back_equal(archive, run, samples, errors, is_timed, words, seed):
     said = proposal()
     archive.add_proposal(run, said)
-    timing = Timing(samples | {"candidate": (1, 2, 3, 4)}, "eager", "device", "warm")
+    timing = Timing(
+        samples | {"candidate": (1, 2, 3, 4)},
+        "eager",
+        "device",
+        "warm",
+        calls=dict.fromkeys(samples, seed % 256),
+        latency_ns=dict.fromkeys(samples, (1, 2)),
+        floor_ns=0.5,
+        is_queued=is_timed,
+    )
     found = verdict(
         said.candidate,
         seed=seed,

@@ -60,7 +60,7 @@ def put_verdicts(path, told):
         for status, reasons, warnings in told:
             columns = rows.from_evaluation(found) | {"strongest": None, "clock": None}
             columns |= {"cache": None, "status": status, "reasons": reasons, "warnings": warnings}
-            del columns["conditions"]
+            del columns["conditions"], columns["windows"]
             put(database, "evaluation", run="r1", **columns, created_at="2026-01-01")
         database.commit()
 

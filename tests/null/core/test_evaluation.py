@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -40,6 +41,14 @@ def test_few_ratios_give_their_whole_range():
 def test_speedup_pairs_rounds_and_skips_what_was_not_measured():
     timing = Timing({"candidate": (10, 10, 20), "eager": (20, None, 60)}, "eager", "parent", "cold")
     assert timing.speedup("eager").median == 2.5
+
+
+def test_single_calls_are_compared_with_the_library_setting_that_starts_first():
+    samples = {"candidate": (10, 10), "eager": (20, 20), "compile": (15, 15)}
+    timing = Timing(samples, "compile", "parent", "cold")
+    assert timing.single_speedup is None
+    single_ns = {"candidate": (400, 500, 600), "eager": (250, 250, 900), "compile": (450,) * 3}
+    assert replace(timing, latency_ns=single_ns).single_speedup == 0.5
 
 
 def evaluation(**changes):

@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.core.device import Device
 from kernelwright.judge.devices.backend import backend_of
-from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.sandbox.unwritten_pages import is_told, unwritten
 from kernelwright.judge.timing import stopwatch
 from kernelwright.judge.timing.stopwatch import CacheFlush, Stopwatch

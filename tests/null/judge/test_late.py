@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.core.outcome import Status
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.calls import Window
 from kernelwright.judge.timing.series import Series, late_ns
 
 CALL_NS = 100_000
@@ -55,7 +55,8 @@ def test_late_work_counts_against_whichever_baseline_runs(compared):
     draw, series = random.Random(1), Series({"candidate": [], compared: []}, compared)
     for mine, theirs in zip(copies(draw, 14, 30_000), copies(draw, 14), strict=True):
         waits = {"candidate": (mine, 900), compared: (theirs, 900)}
-        series.add({name: Call(100_000, [], None, wait) for name, wait in waits.items()})
+        series.add({name: Window(400_000, 4, {}, [], wait) for name, wait in waits.items()})
     found = series.timing("cold")
     assert found.strongest == compared
-    assert min(found.samples_ns["candidate"]) > 120_000
+    assert min(found.samples_ns["candidate"]) > 105_000  # a fourth of it, in each of four calls
+    assert found.calls == {"candidate": 4, compared: 4}

@@ -10,8 +10,9 @@ from tests.null.judge.stubs import oracle_like
 
 from kernelwright.judge.checks import CHECKS, Draw
 from kernelwright.judge.compare.expected import expect
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.sandbox.outputs import ResultForm
-from kernelwright.judge.sandbox.runner import Call, Runner
+from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.verify import verification
 from kernelwright.judge.verify.verification import FEWEST_RECHECKS, Verification
 

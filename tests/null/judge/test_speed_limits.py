@@ -52,11 +52,11 @@ def test_inputs_that_change_the_result_must_be_read(case):
 def test_a_time_too_short_to_read_the_inputs_is_refused():
     limits = SpeedLimits(oracle("x.mean(dim=1)"), CPU)
     with pytest.raises(Refused, match="impossible"):
-        limits.refuse_unread(1e-3, library_ns=1e9, overhead_ns=0.0)
-    limits.refuse_unread(1e9, library_ns=1e9, overhead_ns=0.0)
-    limits.refuse_unread(1e-3, library_ns=1e9, overhead_ns=1e9)  # an empty call takes longer
+        limits.refuse_unread(1e-3, library_ns=1e9, floor_ns=0.0)
+    limits.refuse_unread(1e9, library_ns=1e9, floor_ns=0.0)
+    limits.refuse_unread(1e-3, library_ns=1e9, floor_ns=1e9)  # an empty call takes longer
 
 
 def test_a_candidate_that_need_not_read_the_inputs_is_not_refused():
     limits = SpeedLimits(oracle("(x - x) + torch.arange(64.)[:, None]"), CPU)
-    limits.refuse_unread(1e-3, library_ns=1e9, overhead_ns=0.0)
+    limits.refuse_unread(1e-3, library_ns=1e9, floor_ns=0.0)

@@ -9,13 +9,11 @@ import pytest
 import torch
 from tests.null.judge.stubs import oracle_like
 
-from kernelwright.core.evaluation import CANDIDATE
-from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.checks import TASK, Draw
 from kernelwright.judge.compare.expected import expect
 from kernelwright.judge.compare.outputs import are_near
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.verify.chance import FEWEST_VERIFIED, VERIFIED_SHARE
 from kernelwright.judge.verify.verification import Verification
 
@@ -61,8 +59,8 @@ def timed(check: Verification, n_rounds: int, *, wrong: tuple[int, ...] = ()) ->
     right = torch.ones(64)
     for number in range(n_rounds):
         outputs = [right + 1.0] if number in wrong else [right]
-        calls = {CANDIDATE: Call(1, [], outputs), EAGER: Call(1, [], [right])}
-        check.compare_timed(Draw(TASK, number), [right], calls)
+        call, eager = Call(1, [], outputs), Call(1, [], [right])
+        check.compare_timed(Draw(TASK, number), [right], call, eager)
     check.finish()
 
 

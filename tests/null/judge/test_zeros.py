@@ -11,7 +11,7 @@ from kernelwright.judge.checks import CHECKS, Draw
 from kernelwright.judge.compare.expected import expect
 from kernelwright.judge.reference.observed import Asking
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.verify.verification import Verification
 
 X = torch.arange(1.0, 7.0).reshape(2, 3)

@@ -13,6 +13,7 @@ from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
 from kernelwright.judge.baselines.library_settings import ALWAYS, EAGER, Setting
 from kernelwright.judge.baselines.starting import SettingStarter, Starting, not_measured
+from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.devices.roofline import LARGE_BYTES, Copying
 from kernelwright.judge.machine import Machine
 from kernelwright.judge.reference.oracle import Oracle
@@ -65,7 +66,7 @@ class BaselineRuns:
         it is crowded."""
         self._runners: dict[str, Runner] = {}
         self._failures = _Failures()
-        self.is_crowded = one_by_one or CROWDED * moved_bytes > machine.backend.memory_bytes()
+        self.is_crowded = one_by_one or is_crowded(oracle, machine.backend)
         if self.is_crowded:
             with self._device_lock.shared():
                 oracle.inputs.forget_first()
@@ -187,7 +188,7 @@ class BaselineRuns:
         self._is_settled = True
         name = self.compared
         with named(name):
-            self._stopwatch.settle_in(self._runners[name], self._oracle.first_arguments)
+            self._stopwatch.settle_in(self._runners[name])
 
     @property
     def compared(self) -> str:
@@ -243,7 +244,7 @@ class BaselineRuns:
         failed.end()
         others = [one for one, other in self._runners.items() if other.child is failed.child]
         for one in others:
-            del self._runners[one]
+            self._runners.pop(one).end()
             self._put_off(one, f"{name} failed in the same process")
         return others
 
@@ -316,17 +317,16 @@ class BaselineRuns:
         return True
 
     def _calibrate(self, empty: Runner) -> None:
-        """Measure the cost of a call that does nothing; it is subtracted every time."""
+        """Measure the cost of a call that does nothing; verdicts say it."""
         with contextlib.closing(empty), not_measured():
-            self._stopwatch.calibrate(empty, self._oracle.first_arguments)
+            self._stopwatch.calibrate(empty)
 
     def _rank(self) -> None:
         """Time those that run, together; the ones that cannot be measured are dropped."""
         while self._runners:
             try:
-                arguments = self._oracle.first_arguments
                 with memory_apart():
-                    self.median_ns |= self._stopwatch.rank(self._runners, arguments, N_QUICK)
+                    self.median_ns |= self._stopwatch.rank(self._runners, N_QUICK)
                 return
             except MemoryError as error:
                 raise does_not_fit(self._starter.task, error) from error
@@ -340,6 +340,11 @@ class BaselineRuns:
         """End settings that no verdict needs: they hold memory."""
         for name in set(self._runners) - {*ALWAYS, self._fastest_name()}:
             self._runners.pop(name).close()
+
+
+def is_crowded(oracle: Oracle, backend: DeviceBackend) -> bool:
+    """True if the device has no room for CROWDED copies of a task's tensors."""
+    return CROWDED * oracle.profile.work.moved_bytes > backend.memory_bytes()
 
 
 def _may_run_error(names: Sequence[str], why: str) -> DeviceError:

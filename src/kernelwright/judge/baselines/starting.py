@@ -265,13 +265,9 @@ class ModelNew(torch.nn.Module):
         for number, (shape, dtype) in enumerate(shapes):
             self.register_buffer(f"b{number}", torch.zeros(shape, dtype=getattr(torch, dtype)))
         self.register_buffer("used", torch.zeros(1), persistent=False)
-        self.n_calls = 0
 
     def forward(self, *arguments):
         if self.used.is_cuda:
-            for _ in range(1 + self.n_calls % 2):
-                self.used.zero_()
-                torch.cuda.synchronize()
-        self.n_calls += 1
+            self.used.zero_()
         return list(self._buffers.values())[:-1]
 """

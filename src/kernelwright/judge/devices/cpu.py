@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import mmap
 import os
@@ -15,6 +16,8 @@ import torch
 from kernelwright.judge.devices.input_poisoner import InputPoisoner
 
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
+LARGEST_KEPT_BYTES = 32 << 20
 DEFAULT_CACHE_BYTES = 32 << 20  # where the kernel does not say
 
 
@@ -36,6 +39,9 @@ class CpuBackend:
     """True if the outputs of a stopped child can be read."""
     is_spinning = False
     """True if the judge polls for a child's answer: cores are plenty where there is a GPU."""
+    times_windows = False
+    """True if many short calls are timed in one window. On a CPU too few intervals of a module
+    against itself held 1 where they were (ADR 019)."""
     compiles_elsewhere = False
     """True if compilers work on other processors than the timed ones."""
     most_judges: int | None = None
@@ -115,6 +121,19 @@ def map_shared(fd: int) -> torch.Tensor:
     """The bytes of memory that ``share`` made."""
     memory = mmap.mmap(fd, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
     return torch.frombuffer(memory, dtype=torch.uint8)
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep memory that is freed, as it does by itself where results of one size
+    come and go: those of a window go all at once, and would be taken from Linux anew every time.
+
+    Source:
+        mallopt(3): the threshold for mmap grows to 32 MB at most, with the largest block freed.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT_BYTES)
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def spread_threads() -> None:

@@ -19,6 +19,7 @@ from kernelwright.core.errors import DeviceError
 
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, cuda.h
 AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ, cuda.h
+ON_EVERY_CONTEXT, MAPPED = 1, 2  # CU_MEMHOSTREGISTER_PORTABLE and _DEVICEMAP, cuda.h
 PINNED, ON_DEVICE, FILE_DESCRIPTOR, READ_AND_WRITE = 1, 1, 1, 3  # enums of cuda.h
 
 
@@ -104,6 +105,21 @@ def wait_for(address: int, *, stream: torch.cuda.Stream) -> None:
     """Have a stream wait until the word of 32 bits at an address of pinned memory is 1 or more."""
     condition = ctypes.c_uint64(address), ctypes.c_uint32(1), ctypes.c_uint(AT_LEAST)
     driver("cuStreamWaitValue32_v2", ctypes.c_void_p(stream.cuda_stream), *condition)
+
+
+def write(address: int, value: int, *, stream: torch.cuda.Stream) -> None:
+    """Have a stream write a word of 32 bits to an address of pinned memory."""
+    word = ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
+    driver("cuStreamWriteValue32_v2", ctypes.c_void_p(stream.cuda_stream), *word)
+
+
+def registered(address: int, n_bytes: int) -> int:
+    """The address by which the device knows host memory, whole pages, which is pinned now."""
+    memory, found = ctypes.c_void_p(address), ctypes.c_uint64()
+    flags = ctypes.c_uint(ON_EVERY_CONTEXT | MAPPED)
+    driver("cuMemHostRegister_v2", memory, ctypes.c_size_t(n_bytes), flags)
+    driver("cuMemHostGetDevicePointer_v2", ctypes.byref(found), memory, ctypes.c_uint(0))
+    return found.value
 
 
 def unit(index: int) -> str:

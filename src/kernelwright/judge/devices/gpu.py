@@ -48,6 +48,7 @@ class GpuBackend(CpuBackend):
     name_in_child = "cuda:0"
     reads_from_outside = False
     is_spinning = True
+    times_windows = True
     compiles_elsewhere = True
     most_ahead = 2
     batch_size = BUILT_TOGETHER

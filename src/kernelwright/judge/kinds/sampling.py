@@ -57,8 +57,8 @@ LARGE_SHARE = 0.5
 NOTICEABLE_SHARE = 0.2
 """Share of the time that library code must take to be named as well."""
 FEWEST_SAMPLES, MOST_SAMPLES = 12, 64
-"""Samples that saw somebody's code. Calls are made until there are the fewest, and until it is
-clear which labels follow or there are the most, within BUDGET_S."""
+"""Samples that saw somebody's code, and samples in all. Calls are made until there are the fewest
+of those and it is clear which labels follow, or until there are the most, within BUDGET_S."""
 SAMPLES_A_CALL = 8
 GAP_NS = 1e6
 """Part of a call's time for each sample: a call needs a good part of it to go on as before."""
@@ -102,6 +102,11 @@ class StackSampler:
         )
 
     @property
+    def n_calls(self) -> int:
+        """The number of calls, or windows of them, that were stopped for samples."""
+        return len(self._calls)
+
+    @property
     def n_told(self) -> int:
         """The number of samples that saw somebody's code."""
         return sum(len(samples) - samples.count("") for samples in self._calls)
@@ -125,10 +130,13 @@ class StackSampler:
 
     @property
     def is_enough(self) -> bool:
-        """Whether more samples would say no more."""
-        n_told = self.n_told
-        is_clear = n_told >= FEWEST_SAMPLES and all(map(_is_clear, self._both))
-        return n_told >= MOST_SAMPLES or is_clear
+        """Whether more samples would say no more: so many saw nobody's code that calls are too
+        short to be sampled, for example."""
+        n_taken = sum(map(len, self._calls))
+        if n_taken >= 2 * FEWEST_SAMPLES > 2 * self.n_told:
+            return True
+        is_clear = self.n_told >= FEWEST_SAMPLES and all(map(_is_clear, self._both))
+        return n_taken >= MOST_SAMPLES or is_clear
 
     def shares(self) -> tuple[float, float]:
         """The shares of own and of library code; some must have been seen."""

@@ -76,6 +76,18 @@ def find_fixed(draw: Draws, run: Run) -> tuple[Fixed, list[Warned]]:
     return Fixed(found), [Warned(WarningCode.INPUTS_NOT_VARIED, told)]
 
 
+def find_variable(given: list[Any], run: Run) -> Fixed:
+    """Find out which floating-point tensors of ``given`` arguments may be varied, masks left out:
+    ``run``, the reference, accepts that."""
+    asked = [x.numel() > 0 and not is_whole(x) and not is_mask(x) for x in leaves(given)]
+
+    def is_accepted(which: list[bool]) -> bool:
+        changed = (renew(given, Fixed(which), seed) for seed in range(N_TRIED))
+        return all(takes(run, one, instead_of=given) for one in changed)
+
+    return Fixed(_accepted(asked, is_accepted))
+
+
 def _accepted(asked: list[bool], is_accepted: Callable[[list[bool]], bool]) -> list[bool]:
     """Return as many of the tensors as the reference accepts varied together."""
     all_places = range(len(asked))

@@ -19,6 +19,9 @@ from kernelwright.judge.sandbox.deadline import BuildDeadline, Deadline
 ANSWER_TIMEOUT_S = 20.0  # of our own supervisor, on a loaded machine
 MESSAGE_S = 1.0
 """The time that a message may take once it has begun to come."""
+QUEUEING_S = 0.3
+"""The time in which a child queues the calls of a window behind a gate. A call that waits for the
+device, and a queue that is full, take for ever."""
 POLL_S = 0.02
 """The interval at which a process that shares a device looks whether another wants it alone."""
 
@@ -72,8 +75,10 @@ class CallOptions:
     then: Callable[[], None] | None = None
     """Runs after that, when the child has been resumed."""
     samples: SampleTimes | None = None
-    hold: str = ""
-    """Names, separated by commas, under which the child is to hold its last output."""
+    go: protocol.Go = protocol.ONE_CALL
+    """The calls to run."""
+    at_queued: Callable[[], int] | None = None
+    """The calls are gated: runs when all are queued, opens the gate, and says when."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +99,15 @@ class Answer:
     """Living processes of the child besides its worker."""
     early_ns: int
     """Processor time that it had between the last standstill and the request to run."""
+    was_queued: bool
+    """Its calls were all queued before the gate opened."""
     late_ns: int
     """The time for which it ran on after it had been told to stop, where it was not resumed."""
+
+    @property
+    def after_ns(self) -> tuple[int, int]:
+        """Times after the clock had stopped."""
+        return self.at_completion_ns, self.then_ns
 
 
 class Child:
@@ -159,14 +171,16 @@ class Child:
             raise self.ended() from None
 
     def call(self, options: CallOptions) -> Answer:
-        """One forward, from standstill to standstill.
+        """One forward, or a window of them, from standstill to standstill.
 
-        The clock starts before the child can run. It stops when the child has been told to stop,
-        which happens when it signals completion. Then ``at_completion`` runs; afterwards the child
-        is resumed if it has to describe its result or if there is a ``then``. While the child is
-        stopped for samples in the middle of the call, the clock stands still.
+        The clock starts before the child can run, or for gated calls when the gate opens, before
+        which their inputs do not exist; for calls that could not be queued behind the gate, when
+        they began. It stops when the child has been told to stop, which happens when it
+        signals completion. Then ``at_completion`` runs; afterwards the child is resumed if it has
+        to describe its result or if there is a ``then``. While the child is stopped for samples in
+        the middle of the call, the clock stands still.
         """
-        go = protocol.framed(protocol.GO + options.hold.encode())
+        go, was_queued = protocol.framed(options.go.text()), False
         self.completion.settimeout(options.timeout_s)
         try:
             protocol.expect_silence(self.completion)
@@ -177,10 +191,10 @@ class Child:
             self._signal(signal.SIGCONT)
             if options.samples is not None:
                 start_ns += self._take_samples(options.samples)
-            if self.hold is not None or options.hang_s is not None:
-                self._await(self.completion, self._deadline(options.timeout_s, options.hang_s))
-            spin_s = options.timeout_s if options.spin else 0.0
-            body = protocol.receive_completion(self.completion, spin_s=spin_s)
+            if options.at_queued is not None:
+                was_queued = bool(select.select([self.completion], [], [], QUEUEING_S)[0])
+                start_ns = options.at_queued() if was_queued else min(start_ns, options.at_queued())
+            body = self._completion(options)
             self._signal(signal.SIGSTOP)
             end_ns = time.perf_counter_ns()
             if options.at_completion is not None:
@@ -212,9 +226,20 @@ class Child:
             then_ns=then_ns,
             cpu_ns=(completed_cpu_ns if is_resumed else self._clock.rest_ns) - before_ns,
             others=others,
+            was_queued=was_queued,
             early_ns=max(0, before_ns - rest_ns),
             late_ns=0 if is_resumed else self._clock.late_ns(stood_ns),
         )
+
+    def _completion(self, options: CallOptions) -> bytes:
+        """The completion signal of calls."""
+        if self.hold is not None or options.hang_s is not None:
+            self._await(self.completion, self._deadline(options.timeout_s, options.hang_s))
+        spin_s = options.timeout_s if options.spin else 0.0
+        body = protocol.receive_completion(self.completion, spin_s=spin_s)
+        if options.at_queued is not None and body == protocol.QUEUED:
+            body = protocol.receive_completion(self.completion, spin_s=spin_s)
+        return body
 
     def cpu_ns(self) -> int:
         """The processor time that all threads of the worker have had."""

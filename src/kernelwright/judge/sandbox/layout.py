@@ -13,6 +13,9 @@ from torch.nn.parameter import is_lazy
 if TYPE_CHECKING:
     from kernelwright.judge.devices.backend import DeviceBackend
 
+PROGRESS_BYTES = 4096
+"""The end of a ring's memory on a CPU: a word that says how many calls of a window have returned,
+in whole pages."""
 ALIGNMENT_BYTES = 4096
 """Every tensor starts on a page of its own, as large tensors of torch's allocator do."""
 

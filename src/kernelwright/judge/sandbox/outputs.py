@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -79,6 +79,54 @@ def check_claims(reply: Any, form: ResultForm, device: str, *, room_bytes: int =
         raise Refused(ReasonCode.OUTPUT_NESTING, reason)
     names = ["the output"] if len(like) == 1 else [f"output {n}" for n in range(len(like))]
     return [_check(*row, device, room_bytes) for row in zip(names, leaves, like, strict=True)]
+
+
+def claims_at(addresses: Any, last: list[Claim], n_calls: int) -> list[list[Claim]]:
+    """The claims of a window's calls, at these addresses, each laid out as the ``last`` call's.
+
+    Raises:
+        Refused: they are not the addresses of so many calls, or not the last one's where it says
+            that its outputs are.
+    """
+    rows = addresses if isinstance(addresses, list) else []
+    is_whole = len(rows) == n_calls and all(
+        isinstance(row, list)
+        and len(row) == len(last)
+        and all(type(at) is int and 0 <= at < 1 << 62 for at in row)
+        for row in rows
+    )
+    if not is_whole or rows[-1] != [claim.address for claim in last]:
+        seen = f"its window's outputs are described by nonsense: {addresses!r:.100}"
+        raise Refused(ReasonCode.NONSENSE_CLAIM, seen)
+    return [
+        [replace(claim, address=at) for claim, at in zip(last, row, strict=True)] for row in rows
+    ]
+
+
+def refuse_reused(
+    calls: Sequence[list[Claim]], like: list[torch.Tensor], *, but_for: list[bool]
+) -> None:
+    """Refuse outputs of different ``calls``, all held by the caller, that overlap in memory;
+    outputs marked in ``but_for`` do not count.
+
+    Raises:
+        Refused: some do.
+    """
+    held = [
+        (*extent, number)
+        for number, claims in enumerate(calls)
+        for extent, is_left_out in zip(_spans(claims, like), but_for, strict=False)
+        if not is_left_out and extent[0] < extent[1]
+    ]
+    furthest, owner = 0, -1
+    for start, end, number in sorted(held):
+        if start < furthest and number != owner:
+            raise Refused(
+                ReasonCode.OUTPUT_REUSED,
+                "an output lies in the memory of another call's, which the caller still holds",
+            )
+        if end > furthest:
+            furthest, owner = end, number
 
 
 def refuse_lent(pid: int, calls: Sequence[list[Claim]], like: list[torch.Tensor]) -> None:

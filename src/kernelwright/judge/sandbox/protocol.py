@@ -18,7 +18,7 @@ import select
 import socket
 import struct
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 LENGTH = struct.Struct("<I")
 MAX_REPLY_BYTES = 8 << 20  # a profile of a large module is about 1 MB as JSON
@@ -26,9 +26,35 @@ CREDENTIALS = struct.Struct("iii")
 MAX_COMPLETION_BYTES = 128 << 10  # below the default send buffer of a Unix socket, 208 kB
 DONE = b"."
 """A completion signal without the description of the result, which follows. It is no JSON."""
+QUEUED = b":"
+"""A signal that all calls of a window are queued on the device, behind the gate. It is no JSON."""
 GO = b"G"
-"""The first byte of a request to run one call; the names under which the last output is held follow
-it. Everything else about a call was agreed on before. No pickle begins with this byte."""
+"""The first byte of a request to run calls. No pickle begins with this byte."""
+
+
+class Go(NamedTuple):
+    """A request to run one call, or a window of them. Everything else was agreed on before."""
+
+    hold: str = ""
+    """The names under which the last output is held, separated by commas."""
+    is_gated: bool = False
+    """The calls are queued behind the gate."""
+    order: tuple[int, ...] = ()
+    """The places in the ring of the calls' arguments; empty: one call on what was prepared."""
+
+    def text(self) -> bytes:
+        """The request as it is sent."""
+        order = ",".join(map(str, self.order))
+        return GO + f"{self.hold};{':' if self.is_gated else ''};{order}".encode()
+
+    @classmethod
+    def of(cls, text: bytes) -> Go:
+        """The request that was sent."""
+        hold, gated, order = text.removeprefix(GO).decode().split(";")
+        return cls(hold, bool(gated), tuple(map(int, order.split(","))) if order else ())
+
+
+ONE_CALL = Go()
 
 TURN_TO = "turn_to"
 """The request by which the judge turns to another module of a child that holds several."""

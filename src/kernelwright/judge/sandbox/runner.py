@@ -14,9 +14,10 @@ import torch
 
 from kernelwright.core.errors import TaskError
 from kernelwright.core.outcome import ReasonCode
-from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.devices.backend import DeviceBackend
+from kernelwright.judge.devices.input_poisoner import InputPoisoner
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.sandbox.child import Answer, CallOptions, Child, ChildEnded, SampleTimes
 from kernelwright.judge.sandbox.layout import (
     Region,
@@ -25,16 +26,15 @@ from kernelwright.judge.sandbox.layout import (
     end_of,
     flat_source,
     flat_view,
-    in_layout,
     leaves,
     plan_slots,
-    view,
     whole_pages,
 )
 from kernelwright.judge.sandbox.outputs import Claim, ResultForm, check_claims
 from kernelwright.judge.sandbox.process_memory import read_process
 from kernelwright.judge.sandbox.program import Program
-from kernelwright.judge.sandbox.protocol import TURN_TO, Garbled, Late
+from kernelwright.judge.sandbox.protocol import TURN_TO, Garbled, Go, Late
+from kernelwright.judge.sandbox.ring import changed, copied, written
 from kernelwright.judge.sandbox.stopping import RanOn
 from kernelwright.judge.sandbox.unwritten_pages import owed_ns
 
@@ -54,20 +54,6 @@ ALL_RELEASES_S, RELEASE_S = 20.0, 0.05
 much more for each call. Nobody else measures meanwhile."""
 LOG_LINES = 12
 BUILDING = ("import", "construct")
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call as the judge saw it."""
-
-    elapsed_ns: int
-    claims: list[Claim]
-    """The places of its outputs, as the child says."""
-    outputs: list[torch.Tensor] | None
-    """The outputs themselves, where they were asked for."""
-    after_ns: tuple[int, ...] = ()
-    """Times after the clock had stopped: until the device came to rest, and until the outputs were
-    copied; empty where the judge reads them itself."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +92,8 @@ class Runner:
         self.room_bytes = 0
         """The least shared memory to map, for shapes that come after the first."""
         self.n_calls = 0
+        self.closing = contextlib.ExitStack()
+        """Gives back what others have shared with the child, when it has ended."""
         self._hang_s = HANG_S
         self._ran_on = RanOn()
         self._released_s = 0.0
@@ -151,11 +139,11 @@ class Runner:
             raise Refused(ReasonCode.NOT_STARTED, str(refused)) from refused
         self._write(self._slots.weights, weights)
         self._hang_s = HANG_S if program.setup is None else limit_s
-        self._ask(
+        self.ask(
             "build", limit_s, hang_s=self._hang_s, program=program, weights=self._slots.weights
         )
         self._write(self._slots.arguments, arguments)
-        self._ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
+        self.ask("prepare", limit_s, hang_s=self._hang_s, arguments=self._slots.arguments)
 
     def beside(self) -> Runner:
         """A runner of another module in the same child, for library settings: no candidate is ever
@@ -177,18 +165,18 @@ class Runner:
 
     def end_filling(self) -> None:
         """Leave fresh memory as it comes from now on."""
-        self._ask("end_filling", SHORT_LIMIT_S)
+        self.ask("end_filling", SHORT_LIMIT_S)
 
     def load(self, weights: dict[str, torch.Tensor], *, limit_s: float) -> None:
         """Give the module other weights, in place. The child stands still: others may be next."""
         self._write(self._slots.weights, weights)
-        self._ask("load", limit_s, weights=self._slots.weights)
+        self.ask("load", limit_s, weights=self._slots.weights)
         self.stand_still()
 
     def set_mode(self, training: bool) -> bool:
         """Put the module into training mode or out of it; whether it was in it; unchecked."""
         return bool(
-            _as_dict(self._ask("set_mode", SHORT_LIMIT_S, training=training)).get("training")
+            _as_dict(self.ask("set_mode", SHORT_LIMIT_S, training=training)).get("training")
         )
 
     def reshape(
@@ -197,7 +185,7 @@ class Runner:
         """Expect arguments and outputs of these shapes from now on, within ``room_bytes``."""
         self.form = replace(self.form, like=like)
         self._plan(arguments, weights)
-        self._ask("prepare", SHORT_LIMIT_S, arguments=self._slots.arguments)
+        self.ask("prepare", SHORT_LIMIT_S, arguments=self._slots.arguments)
 
     def put(self, arguments: list[Any]) -> None:
         """Write the arguments of the next call while the child stands still."""
@@ -210,7 +198,7 @@ class Runner:
                     do="let get_inputs return tensors of the same shapes every time",
                 )
             self._slots = replace(self._slots, arguments=slots)
-            self._ask("prepare", SHORT_LIMIT_S, arguments=slots)
+            self.ask("prepare", SHORT_LIMIT_S, arguments=slots)
         self.stand_still()
         self._write(slots, arguments)
 
@@ -241,12 +229,9 @@ class Runner:
             ``elapsed_ns`` in nanoseconds.
         """
         is_copied, poisoner = take and not self.is_read, None
-        if is_copied and not self.form.keeps_arguments:
+        if is_copied:
             inputs = self.memory[: whole_pages(end_of(self._slots.arguments))]
-            poisoner = self.backend.input_poisoner(
-                inputs, is_exclusive=self.child.hold is None, holds_device=holds_device
-            )
-        hold, self._hold = self._hold, ""
+            poisoner = self.poisoner(inputs, holds_device=holds_device)
         options = CallOptions(
             limit_s,
             hang_s=self._hang_s if may_be_long else None,
@@ -255,29 +240,71 @@ class Runner:
             at_completion=poisoner,
             then=self._copy if is_copied else None,
             samples=samples,
-            hold=hold,
+            go=Go(self.next_hold()),
         )
         with poisoner or contextlib.nullcontext():
-            answer: Answer = self._guard(lambda: self.child.call(options), "run", limit_s)
+            answer = self.run(options)
+        claims = self.claims(answer.reply)
+        elapsed_ns = self.elapsed_ns(answer, [claims])
+        outputs = self._outputs(claims) + self._written() if take else None
+        self.count_run(answer, was_read=bool(outputs) and self.is_read)
+        return Call(elapsed_ns, claims, outputs, answer.after_ns if is_copied else ())
+
+    def poisoner(self, inputs: torch.Tensor, *, holds_device: bool) -> InputPoisoner | None:
+        """The poisoner of a call's inputs; None where they must outlive it."""
+        if self.form.keeps_arguments:
+            return None
+        is_exclusive = self.child.hold is None
+        return self.backend.input_poisoner(
+            inputs, is_exclusive=is_exclusive, holds_device=holds_device
+        )
+
+    def next_hold(self) -> str:
+        """The names under which the next call is to hold the last output."""
+        hold, self._hold = self._hold, ""
+        return hold
+
+    def run(self, options: CallOptions) -> Answer:
+        """Have the child run calls.
+
+        Raises:
+            Refused: it fails, or leaves processes behind.
+        """
+        answer: Answer = self._guard(lambda: self.child.call(options), "run", options.timeout_s)
         self._raise_error(answer.reply)
         if answer.others:
             if self.n_calls:  # the first may leave a compiler's processes behind
                 raise Refused(ReasonCode.LEFT_PROCESSES, "it leaves processes running after a call")
             self._guard(self.child.clear, "stop", 0.0)
         self.n_calls += 1
+        return answer
+
+    def claims(self, reply: Any) -> list[Claim]:
+        """The claims in the description of a call's outputs."""
         room_bytes = sum(slot.span_bytes for slot in leaves(self._slots.arguments))
-        claims = check_claims(answer.reply, self.form, self.backend.kind, room_bytes=room_bytes)
-        # No call is shorter than its processor time over the threads that it may use.
-        least_ns = int(answer.cpu_ns / self.threads * CPU_SHARE)
+        return check_claims(reply, self.form, self.backend.kind, room_bytes=room_bytes)
+
+    def elapsed_ns(self, answer: Answer, claims: list[list[Claim]]) -> int:
+        """The time that calls must answer for."""
+        # No call is shorter than its processor time over the threads that it may use. That of
+        # queueing calls, before their inputs exist, does not count.
+        cpu_ns = 0 if answer.was_queued else answer.cpu_ns
+        elapsed_ns = max(answer.wall_ns, int(cpu_ns / self.threads * CPU_SHARE))
         # A process that its own timers woke before the request to run may have seen the arguments.
-        elapsed_ns = max(answer.wall_ns, least_ns) + answer.early_ns + answer.late_ns
-        elapsed_ns += owed_ns(self.child.pid, claims, self.like) if self.is_read else 0
-        outputs = self._outputs(claims) + self._written() if take else None
-        was_read = bool(outputs) and self.is_read
+        elapsed_ns += answer.early_ns + answer.late_ns
+        if not self.is_read:
+            return elapsed_ns
+        flat = [claim for one in claims for claim in one]
+        return elapsed_ns + owed_ns(self.child.pid, flat, self.like * len(claims))
+
+    def count_run(self, answer: Answer, *, was_read: bool) -> None:
+        """Count how often it ran while it should have stood still.
+
+        Raises:
+            Refused: it happens too often to be an accident.
+        """
         read_on_ns = self.child.ran_since_stop_ns() if was_read else 0
         self._ran_on.count(self.n_calls, answer.early_ns, read_on_ns)
-        after_ns = (answer.at_completion_ns, answer.then_ns) if is_copied else ()
-        return Call(elapsed_ns, claims, outputs, after_ns)
 
     def outputs_held(self, claims: list[Claim], held: str) -> list[torch.Tensor]:
         """The present contents of the outputs of an earlier call that is still held."""
@@ -290,29 +317,26 @@ class Runner:
 
     def changed_arguments(self, arguments: list[Any]) -> list[bool]:
         """Which of its arguments the child has written to."""
-        return [
-            slot.span_bytes > 0 and not same_bits(flat_view(slot, self.memory), flat_source(t))
-            for slot, t in zip(leaves(self._slots.arguments), leaves(arguments), strict=True)
-        ]
+        return changed(self._slots.arguments, self.memory, arguments)
 
     def profile(self, arguments: list[Any]) -> dict[str, Any]:
         """The report of the child's profiler on one untimed call; unchecked."""
         self.put(arguments)
-        return _as_dict(self._ask("profile", PROFILE_LIMIT_S))
+        return _as_dict(self.ask("profile", PROFILE_LIMIT_S))
 
     def resources(self, arguments: list[Any], *, counted: bool) -> dict[str, Any]:
         """The reports of compilers and profilers on the child's kernels; unchecked."""
         self.put(arguments)
-        return _as_dict(self._ask("resources", PROFILE_LIMIT_S, counted=counted))
+        return _as_dict(self.ask("resources", PROFILE_LIMIT_S, counted=counted))
 
     def count_flops(self) -> Any:
         """The report on the library's arithmetic in one untimed call on the same arguments;
         unchecked."""
-        return self._ask("count", PROFILE_LIMIT_S)
+        return self.ask("count", PROFILE_LIMIT_S)
 
     def n_graphs(self) -> int:
         """The number of graphs the library's compiler has made in it so far; unchecked."""
-        return int(self._ask("graphs", GRAPHS_LIMIT_S)["made"])
+        return int(self.ask("graphs", GRAPHS_LIMIT_S)["made"])
 
     def release(self, *, hold: Iterable[str] = ()) -> None:
         """Have the child drop its last output, or hold it in place of those held under these
@@ -324,7 +348,7 @@ class Runner:
 
     def _release_now(self) -> None:
         began_s, hold, self._hold = time.monotonic(), self._hold, ""
-        self._ask("release", SHORT_LIMIT_S, hold=hold.split(",") if hold else [])
+        self.ask("release", SHORT_LIMIT_S, hold=hold.split(",") if hold else [])
         self._released_s += time.monotonic() - began_s
         if self._released_s > ALL_RELEASES_S + RELEASE_S * self.n_calls:
             why = f"it took {self._released_s:.0f} s to let the outputs of {self.n_calls} calls go"
@@ -334,9 +358,10 @@ class Runner:
         """Give up the module and its own shared memory; end the child if it holds no other."""
         if self.child.modules > {self._module}:
             with contextlib.suppress(Refused):  # whoever uses the others learns why
-                self._ask("drop", SHORT_LIMIT_S)
+                self.ask("drop", SHORT_LIMIT_S)
                 self.stand_still()
             self.child.modules.discard(self._module)
+            self.closing.close()
         else:
             self.end()
 
@@ -345,6 +370,7 @@ class Runner:
         self.child.close()
         if self._region is not None and self._owns_region:
             self._region.close()
+        self.closing.close()
 
     def _plan(self, arguments: list[Any], weights: dict[str, torch.Tensor]) -> int:
         """Lay out the shared memory; the bytes that it takes."""
@@ -353,7 +379,7 @@ class Runner:
         return n_bytes
 
     def _map(self, region: Region, limit_s: float) -> None:
-        self._ask(
+        self.ask(
             "map",
             limit_s,
             fds=(region.fd,),
@@ -367,19 +393,20 @@ class Runner:
 
     def _copy(self, *, held: str = "") -> None:
         """Have the child copy its outputs into the shared memory."""
-        self._ask("copy", SHORT_LIMIT_S, slots=self._slots.outputs, held=held)
+        self.ask("copy", SHORT_LIMIT_S, slots=self._slots.outputs, held=held)
 
     def _outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
         if not self.is_read:
-            pairs = zip(self._slots.outputs, claims, strict=True)
-            return [in_layout(view(s, self.memory), c.shape, c.strides).clone() for s, c in pairs]
+            return copied(claims, self._slots.outputs, self.memory)
+        return self.read_outputs(claims)
+
+    def read_outputs(self, claims: list[Claim]) -> list[torch.Tensor]:
+        """The outputs of a call of the stopped child, where it is read."""
         return [self._read(claim, like) for claim, like in zip(claims, self.like, strict=True)]
 
     def _written(self) -> list[torch.Tensor]:
         """The contents of those arguments that the reference writes to."""
-        # Inputs of other shapes may have other arguments.
-        pairs = zip(leaves(self._slots.arguments), self.form.changed, strict=False)
-        return [view(slot, self.memory).clone() for slot, is_changed in pairs if is_changed]
+        return written(self._slots.arguments, self.memory, self.form)
 
     def _read(self, claim: Claim, like: torch.Tensor) -> torch.Tensor:
         try:
@@ -397,7 +424,7 @@ class Runner:
                 flat_view(slot, self.memory).copy_(flat_source(tensor))
         self.backend.settle()
 
-    def _ask(
+    def ask(
         self,
         what: str,
         limit_s: float,
@@ -406,6 +433,7 @@ class Runner:
         fds: tuple[int, ...] = (),
         **arguments: Any,
     ) -> Any:
+        """The child's reply to a request, unchecked."""
         self._turn()
         ask = functools.partial(
             self.child.request, what, timeout_s=limit_s, hang_s=hang_s, fds=fds, **arguments

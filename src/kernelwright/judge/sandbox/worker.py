@@ -7,6 +7,7 @@ the judge does not believe what it says about time, and checks every value.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import io
 import json
@@ -23,11 +24,13 @@ import torch
 import torch.profiler
 
 from kernelwright.dialects import compile_shader, reports
-from kernelwright.judge.devices import cpu
+from kernelwright.judge.devices import cpu, cuda_driver
 from kernelwright.judge.sandbox import counters, fresh_memory, protocol
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
 from kernelwright.judge.sandbox.flop_count import counting_flops
+from kernelwright.judge.sandbox.gate import GateInChild
 from kernelwright.judge.sandbox.layout import (
+    PROGRESS_BYTES,
     Slot,
     dtype_name,
     in_layout,
@@ -64,7 +67,7 @@ def serve(sock: socket.socket, completion: socket.socket) -> None:
         except protocol.Closed:
             return
         if type(request) is bytes:
-            worker.call(request[1:].decode())
+            worker.call(protocol.Go.of(request))
         elif request["do"] == protocol.TURN_TO:
             worker = workers[request["module"]]
             protocol.send_reply(sock, {})
@@ -84,27 +87,48 @@ class Worker:
         self.module: Any = None
         self.arguments: list[Any] = []
         self.signals_first = self.has_containers = False
-        self.output: Any = None
+        self.ring: list[list[Any]] = []
+        self.ring_memory = self.memory
+        self.gate: GateInChild | None = None
+        self.progress = ctypes.c_int32()
+        """The calls of a window that have returned; the judge reads it on a CPU."""
+        self.outputs: list[Any] = []
+        """The outputs of the last calls; of one call unless they were a window's."""
         self.held: dict[str, Any] = {}
 
-    def call(self, hold: str = "") -> None:
-        """One forward. The last output is dropped first, or held under some names: the judge's
-        clock runs over that, too."""
-        self.release(hold=hold.split(",") if hold else [])
+    def call(self, go: protocol.Go = protocol.ONE_CALL) -> None:
+        """One forward, or a window of them. The last outputs are dropped first, or the very last
+        held under some names: the judge's clock runs over that, too, unless calls are gated."""
+        self.release(hold=go.hold.split(",") if go.hold else [])
         try:
-            given, program = self.given(), self.program
-            self.output = plain(
-                with_entries(self.module(*given), given, program.entries),
-                may_expand=program.may_expand,
-            )
-            del given  # a module's work at its tensors' end belongs to its time
+            if go.is_gated and self.gate is not None:
+                self.gate.wait()
+            for place in go.order:
+                self.outputs.append(self.forward(self.ring[place]))
+                self.progress.value += 1
+            if not go.order:
+                self.outputs.append(self.forward(self.arguments))
+            if go.is_gated:
+                self.completion.send(protocol.QUEUED)
             self.settle()
             if self.signals_first:
                 self.completion.send(protocol.DONE)
-            reply = describe(self.output)
+            reply = describe(self.outputs[-1])
+            if go.order:
+                reply = {"last": reply, "addresses": [addresses(one) for one in self.outputs]}
         except BaseException as error:  # a candidate may raise anything, SystemExit included
             reply = describe_error("run", error)
         self.completion.send(json.dumps(reply).encode())
+
+    def forward(self, arguments: list[Any]) -> Any:
+        """One result, in plain containers. Tensors of its own end with the call, for a module's
+        work at their end belongs to its time."""
+        given = fresh_containers(arguments) if self.has_containers else arguments
+        entries = self.program.entries
+        result = self.module(*given)
+        if entries:
+            result = with_entries(result, given, entries)
+        return plain(result, may_expand=self.program.may_expand)
 
     def given(self) -> list[Any]:
         """The arguments of a call, in lists of its own, which it may change."""
@@ -135,11 +159,30 @@ class Worker:
         if self.device.type == "cpu":
             with contextlib.suppress(PermissionError):  # the supervisor places it
                 cpu.spread_threads()
-            self.memory = cpu.map_shared(fd)
-        else:
-            from kernelwright.judge.devices import cuda_driver
+        self.memory = self._mapped(fd, n_bytes)
 
-            self.memory = cuda_driver.map_shared(fd, n_bytes, self.device.index)
+    def map_ring(
+        self, fd: int, *gate: int, n_bytes: int, entries: list[list[Any]]
+    ) -> dict[str, bool]:
+        """Map the memory of a ring, and of its gate on a GPU; whether there is a gate, for a driver
+        may refuse that. ``entries``: the places of the arguments of each call."""
+        self.ring_memory = self._mapped(fd, n_bytes)
+        self.ring = [
+            map_tensors(lambda slot: view(slot, self.ring_memory), entry) for entry in entries
+        ]
+        if self.device.type == "cpu":
+            cpu.keep_freed_memory()
+            end = self.ring_memory.data_ptr() + self.ring_memory.numel()
+            self.progress = ctypes.c_int32.from_address(end - PROGRESS_BYTES)
+        for fd in gate:
+            with contextlib.suppress(RuntimeError):
+                self.gate = GateInChild(fd, self.device)
+        return {"has_gate": self.gate is not None}
+
+    def _mapped(self, fd: int, n_bytes: int) -> torch.Tensor:
+        if self.device.type == "cpu":
+            return cpu.map_shared(fd)
+        return cuda_driver.map_shared(fd, n_bytes, self.device.index)
 
     def build(self, *, program: Program, weights: dict[str, Slot]) -> None:
         """Import the source, construct the module, load the weights, apply a library setting."""
@@ -195,10 +238,13 @@ class Worker:
 
     def copy(self, *, slots: list[Slot], held: str) -> None:
         """Copy the last output, or one that is held, into the shared memory."""
-        outputs = leaves(self.held[held] if held else self.output)
-        for slot, tensor in zip(slots, outputs, strict=True):
-            place = view(slot, self.memory)
-            in_layout(place, tuple(tensor.shape), tensor.stride()).copy_(tensor)
+        _copy(self.held[held] if held else self.outputs[-1], slots, self.memory)
+        self.settle()
+
+    def copy_calls(self, *, calls: list[int], slots: list[list[Slot]]) -> None:
+        """Copy the outputs of some calls of the last window into the ring's memory."""
+        for number, places in zip(calls, slots, strict=True):
+            _copy(self.outputs[number], places, self.ring_memory)
         self.settle()
 
     def profile(self) -> dict[str, Any]:
@@ -251,17 +297,33 @@ class Worker:
 
     def drop(self) -> None:
         """Give up the module with its memory; the others of the process go on."""
-        self.module = self.output = None
-        self.namespace, self.arguments, self.held = {}, [], {}
+        self.module = None
+        self.namespace, self.held = {}, {}
+        self.arguments, self.outputs, self.ring = [], [], []
         if self.program.setup is not None and self.program.setup.compile is not None:
             gc.collect()  # a third of a second, and others lie in no cycles
         if self.device.type != "cpu":
+            if self.ring_memory.numel():
+                cuda_driver.unmap(self.ring_memory)
             torch.cuda.empty_cache()
 
     def release(self, *, hold: list[str]) -> None:
         """Drop the last output, or hold it in place of the outputs held under these names."""
-        self.held |= dict.fromkeys(hold, self.output)
-        self.output = None
+        if self.outputs:
+            self.held |= dict.fromkeys(hold, self.outputs[-1])
+        self.outputs = []
+
+
+def _copy(output: Any, slots: list[Slot], memory: torch.Tensor) -> None:
+    for slot, tensor in zip(slots, leaves(output), strict=True):
+        place = view(slot, memory)
+        in_layout(place, tuple(tensor.shape), tensor.stride()).copy_(tensor)
+
+
+def addresses(value: Any) -> list[int]:
+    """The addresses of an output's tensors, in order; their layout is the last one's."""
+    tensors = [value] if type(value) is torch.Tensor else leaves(value)
+    return [tensor.data_ptr() for tensor in tensors]
 
 
 def profiler(device: torch.device) -> Any:
@@ -319,7 +381,7 @@ def plain(value: Any, *, may_expand: bool = False) -> Any:
     if type(value) is torch.nn.Parameter:
         value = value.data
     if type(value) is torch.Tensor:
-        if not may_expand and is_expanded(value):
+        if not (may_expand or value.is_contiguous()) and is_expanded(value):
             value = value.contiguous()
         return value.resolve_conj().resolve_neg().detach()
     if isinstance(value, (tuple, list)):

@@ -9,13 +9,13 @@ which a candidate's take longer, if they do so in nearly every round, is added t
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kernelwright.core.evaluation import CANDIDATE, Timing, median_interval
 from kernelwright.core.outcome import ReasonCode
 from kernelwright.judge.refusal import Refused
-from kernelwright.judge.sandbox.runner import Call
+from kernelwright.judge.sandbox.calls import Window
 
 LATE_NS, LATE_SHARE, CALL_SHARE = 50_000, 0.5, 0.01
 """No doubt is left where a candidate's wait is longer by more than the first, by this share of a
@@ -31,21 +31,29 @@ class Series:
     samples_ns: dict[str, list[int]]
     compared: str
     """The baseline whose outputs are taken as the candidate's are."""
+    is_queued: bool = False
+    """As for ``Timing``."""
+    n_calls: dict[str, int] = field(default_factory=dict)
+    """The calls in a window, by name."""
+    latency_ns: dict[str, list[int]] = field(default_factory=dict)
+    """The times of single calls that were waited for, where windows have several."""
     after_ns: dict[str, list[tuple[int, ...]]] = field(init=False)
-    """Times measured after the same calls, where children copy their outputs."""
+    """Times measured after the same windows, where children copy their outputs."""
 
     def __post_init__(self) -> None:
         self.after_ns = {CANDIDATE: [], self.compared: []}
 
-    def add(self, calls: Mapping[str, Call]) -> None:
-        """Record a round's calls."""
-        for name, call in calls.items():
-            self.samples_ns[name].append(call.elapsed_ns)
-            if call.after_ns:
-                self.after_ns[name].append(call.after_ns)
+    def add(self, windows: Mapping[str, Window]) -> None:
+        """Record a round's windows."""
+        for name, window in windows.items():
+            self.samples_ns[name].append(max(1, round(window.call_ns)))
+            self.n_calls[name] = window.n_calls
+            if window.after_ns:
+                self.after_ns[name].append(window.after_ns)
 
-    def timing(self, cache: str) -> Timing:
-        """All times, with work that the candidate had put off added to its own.
+    def timing(self, cache: str, floor_ns: Callable[[int], float] = lambda n_calls: 0.0) -> Timing:
+        """All times, with work that the candidate had put off added to its own. ``floor_ns``: the
+        time of an empty call in a window of so many.
 
         Raises:
             Refused: as for ``late_ns``.
@@ -53,19 +61,29 @@ class Series:
         pair = (CANDIDATE, self.compared)
         mine, theirs = (zip(*self.after_ns[name], strict=True) for name in pair)
         found = {name: tuple(samples) for name, samples in self.samples_ns.items()}
-        call_ns = statistics.median(found[CANDIDATE])
-        late = sum(late_ns(a, b, call_ns) for a, b in zip(mine, theirs, strict=True))
-        found[CANDIDATE] = tuple(sample + late for sample in found[CANDIDATE])
+        n_calls = self.n_calls[CANDIDATE]
+        window_ns = statistics.median(found[CANDIDATE]) * n_calls
+        late = sum(late_ns(a, b, window_ns) for a, b in zip(mine, theirs, strict=True))
+        found[CANDIDATE] = tuple(sample + round(late / n_calls) for sample in found[CANDIDATE])
         # The strongest is the fastest of this very run, so that no lucky ranking flatters.
         medians = {n: statistics.median(s) for n, s in found.items() if n != CANDIDATE}
         strongest = min(medians, key=medians.__getitem__)
-        return Timing(found, strongest=strongest, clock="parent", cache=cache)
+        return Timing(
+            found,
+            strongest=strongest,
+            clock="parent",
+            cache=cache,
+            calls=dict(self.n_calls),
+            latency_ns={name: tuple(samples) for name, samples in self.latency_ns.items()},
+            floor_ns=floor_ns(n_calls),
+            is_queued=self.is_queued,
+        )
 
 
 def late_ns(mine: Sequence[int], theirs: Sequence[int], call_ns: float) -> int:
     """By how much a candidate's waits outlast a baseline's of the same rounds; 0 if by chance.
 
-    ``call_ns``: the time of its calls.
+    ``call_ns``: the time of its windows.
 
     Raises:
         Refused: by so much that the work was put off on purpose.

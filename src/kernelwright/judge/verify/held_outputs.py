@@ -10,8 +10,9 @@ from kernelwright.core.outcome import ReasonCode, Warned
 from kernelwright.judge.compare.measures import differ
 from kernelwright.judge.profile import Results
 from kernelwright.judge.refusal import Refused
+from kernelwright.judge.sandbox.calls import Call
 from kernelwright.judge.sandbox.outputs import Claim, overlap, refuse_lent, refuse_overlapping
-from kernelwright.judge.sandbox.runner import Call, Runner
+from kernelwright.judge.sandbox.runner import Runner
 
 
 class HeldOutputs:

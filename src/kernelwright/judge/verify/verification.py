@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from typing import Any
 
 import torch
 
-from kernelwright.core.evaluation import CANDIDATE
 from kernelwright.core.outcome import ReasonCode, Status, Warned, WarningCode
-from kernelwright.judge.baselines.library_settings import EAGER
 from kernelwright.judge.checks import OWN_WEIGHTS, TASK, Draw
 from kernelwright.judge.compare.expected import USELESS, Expected
 from kernelwright.judge.compare.measures import differ, furthest
@@ -23,8 +21,10 @@ from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import fitness
 from kernelwright.judge.reference.oracle import Oracle
 from kernelwright.judge.refusal import Refused, WrongValues
+from kernelwright.judge.sandbox.calls import Call, Window
 from kernelwright.judge.sandbox.layout import bytes_of, leaves
-from kernelwright.judge.sandbox.runner import Call, Runner
+from kernelwright.judge.sandbox.outputs import refuse_reused
+from kernelwright.judge.sandbox.runner import Runner
 from kernelwright.judge.verify import leniency
 from kernelwright.judge.verify.chance import Rechecks, TimedSample
 from kernelwright.judge.verify.held_outputs import HeldOutputs
@@ -143,6 +143,22 @@ class Verification:
         """Check what must hold after every call, before the child goes on: it has written to no
         other argument than the reference does, and shares no memory with outputs that are held."""
         self._refuse_changed(arguments)
+        self._hold(call)
+
+    def look_at_window(self, inputs: Mapping[int, list[Any]], window: Window) -> None:
+        """Check the same after a window, of the calls whose outputs were taken; no two calls'
+        outputs share memory. ``inputs``: their arguments, by place."""
+        for place, arguments in inputs.items():
+            self._refuse_written(window.written[place], arguments)
+        results = self.oracle.profile.results
+        refuse_reused(window.claims, self.runner.like, but_for=results.lent)
+        for claims in window.claims[:-1]:
+            self._held.refuse_shared(claims)
+        self._hold(window.last)
+
+    def _hold(self, call: Call) -> None:
+        """See that a call's outputs share no memory with those that are held; hold them instead, or
+        let them go."""
         self.tally.warn(self._held.refuse_shared(call.claims))
         self._calls_left -= 1
         names = [WATCHED] if WATCHED not in self._held or self._calls_left <= 0 else []
@@ -156,14 +172,12 @@ class Verification:
             self._calls_left = self._holds.pop()
         self.runner.release(hold=names)
 
-    def compare_timed(self, draw: Draw, arguments: list[Any], calls: dict[str, Call]) -> None:
-        """Verify a timed call beside eager's outputs of the same round, and by chance against
-        float64.
-
-        The ``calls`` of the round, by name, are taken out: float64 needs the memory.
-        """
-        outputs, usual = outputs_of(calls.pop(CANDIDATE)), self.oracle.expectations.usual
-        eager = calls.pop(EAGER, None)
+    def compare_timed(
+        self, draw: Draw, arguments: list[Any], call: Call, eager: Call | None
+    ) -> None:
+        """Verify a timed call beside eager's outputs on the same inputs, and by chance against
+        float64."""
+        outputs, usual = outputs_of(call), self.oracle.expectations.usual
         is_near = False
         if eager is not None and usual is not None:
             is_near = are_near(outputs, outputs_of(eager), usual)
@@ -225,8 +239,10 @@ class Verification:
         self._held.check(KEPT)
 
     def _refuse_changed(self, arguments: list[Any]) -> None:
+        self._refuse_written(self.runner.changed_arguments(arguments), arguments)
+
+    def _refuse_written(self, written: list[bool], arguments: list[Any]) -> None:
         changed = self.oracle.profile.results.changed
-        written = self.runner.changed_arguments(arguments)
         if not _is_beyond(written, changed):
             return
         # The reference may write to other arguments for other values.
