@@ -79,7 +79,7 @@ def assembly(
         if not nvcc(source, ptx, flags=("-ptx", f"-arch={arch}"), includes=includes).is_built:
             return ()
         texts = [("ptx", ptx.read_text())]
-        ptxas, nvdisasm = _tool("ptxas"), _tool("nvdisasm")
+        ptxas, nvdisasm = tool("ptxas"), tool("nvdisasm")
         if ptxas and nvdisasm and _runs(ptxas, f"-arch={arch}", str(ptx), "-o", str(cubin)):
             listing = _runs(nvdisasm, "-c", str(cubin))
             texts += [("sass", listing)] if listing else []
@@ -93,7 +93,7 @@ def _runs(*command: str) -> str:
 
 
 @functools.cache
-def _tool(name: str) -> str | None:
+def tool(name: str) -> str | None:
     """Return a program of the CUDA toolkit: from PATH, or from the Triton wheel, which has some."""
     found = shutil.which(name)
     spec = importlib.util.find_spec("triton")
