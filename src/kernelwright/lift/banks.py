@@ -1,7 +1,7 @@
 """Constant memory of a kernel, as C: the launch's arguments and shape, constants, addresses.
 
-Source: the layouts of bank 0 are those that ptxas 11 to 13 uses for sm_80 to sm_90; ``.nv.info`` says
-where the arguments begin.
+Source: bank 0 is laid out as by ptxas 11 to 13 for sm_80 to sm_90; ``.nv.info`` says where the
+arguments begin.
 """
 
 from __future__ import annotations

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.dialects.amdgpu import find_clang
+from kernelwright.dialects.amdgpu import clang_version, find_clang
+from kernelwright.dialects.kept import kept_folder
 from kernelwright.dialects.simt import machine
 from kernelwright.lift.program import HEADERS, LiftedProgram
 
 WAVES = {"gfx9": 64}
-"""Lanes of a wave by the beginning of a target's name; others have 32."""
+"""The lanes of a wave by the beginning of a target's name; others have 32."""
 C_FLAGS = ("-x", "c", "-std=gnu17", "-w", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing")
 
 
@@ -51,18 +54,31 @@ def twin(program: LiftedProgram, folder: Path) -> tuple[Path, Path]:
         BuildError: clang refuses it.
     """
     source, kernels = folder / f"{program.name}-twin.c", folder / f"{program.name}-twin.o"
-    machine_ = folder / "twin.o"
     source.write_text(program.c("twin.h"))
     flags = [flag for flag in machine.DEVICE_FLAGS if flag != "-fdeclspec"]
     _clang(*C_FLAGS, *flags, "-fno-builtin", "-c", str(source), "-o", str(kernels))
-    _clang(
-        "-std=c++17", *machine.DEVICE_FLAGS, f"-I{machine.HEADERS}", "-c",
-        str(HEADERS / "twin.cpp"), "-o", str(machine_),
-    )  # fmt: skip
-    return kernels, machine_
+    return kernels, _twin_functions()
+
+
+@functools.cache
+def _twin_functions() -> Path:
+    """Return the object of the functions that twins call, built once per compiler and source."""
+    source, interface = HEADERS / "twin.cpp", machine.HEADERS / "simt" / "core.h"
+    texts = [source.read_bytes(), interface.read_bytes(), clang_version(_found()).encode()]
+
+    def make(folder: Path) -> None:
+        flags = ("-std=c++17", *machine.DEVICE_FLAGS, f"-I{machine.HEADERS}")
+        _clang(*flags, "-c", str(source), "-o", str(folder / "twin.o"))
+
+    version = hashlib.sha256(b"".join(texts)).hexdigest()
+    return kept_folder("twin", version, make) / "twin.o"
 
 
 def _clang(*words: str) -> None:
+    machine.compile_with(_found(), *words)
+
+
+def _found() -> str:
     clang = find_clang()
     assert clang is not None
-    machine.compile_with(clang, *words)
+    return clang

@@ -1,8 +1,8 @@
 """Control flow of a kernel: where its instructions lead, as C with labels.
 
-Branches, calls and returns are handled here, by mnemonics with all their modifiers. A region between
-BSSY and BSYNC is where diverged lanes meet again: compilers for AMD find that place by themselves,
-and the twin's collectives wait for the lanes that are converged.
+Branches, calls and returns are handled here, by mnemonics with all their modifiers. Diverged lanes
+meet again at BSYNC: compilers for AMD find that place by themselves, and the twin's collectives
+wait for the lanes that are converged.
 """
 
 from __future__ import annotations

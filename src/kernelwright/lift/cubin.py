@@ -81,13 +81,10 @@ def read_cubin(data: bytes) -> Cubin:
     elf = ELFFile(BytesIO(data))
     sections = {section.name: section for section in elf.iter_sections()}
     found = Cubin()
-    for name, section in sections.items():
-        if name.startswith(".text."):
-            found.kernels[name.removeprefix(".text.")] = _facts(
-                name.removeprefix(".text."), sections
-            )
-        del section
-    symbols = list(sections[".symtab"].iter_symbols()) if ".symtab" in sections else []
+    names = [n.removeprefix(".text.") for n in sections if n.startswith(".text.")]
+    found.kernels = {name: _facts(name, sections) for name in names}
+    table: Any = sections.get(".symtab")
+    symbols = list(table.iter_symbols()) if table is not None else []
     found.variables = tuple(_variables(elf, symbols))
     found.addresses = dict(_addresses(sections, symbols, {v.name for v in found.variables}))
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kernelwright.lift.banks import KernelBanks
 from kernelwright.lift.control import HANDLED, control, flow_of, label
 from kernelwright.lift.cubin import Parameter
-from kernelwright.lift.operands import C_TYPES, READERS, VECTORS, written
+from kernelwright.lift.operands import C_TYPES, READERS, written
 from kernelwright.lift.rows import Bound, bind, rows
 from kernelwright.lift.sass import Instruction, SassKernel
 
@@ -161,9 +161,7 @@ def _function(kernel: SassKernel, lines: list[str], parameters: Sequence[Paramet
     if "stack" in text:
         declared.append(f"_Alignas(16) u8 stack[{_stack_bytes(kernel.instructions)}];")
     types, given = _signature(kernel.name, parameters)
-    return (
-        f"{types}KERNEL(NAMED({kernel.name}), ({given})) {{\n{' '.join(declared)}\n{body}\n}}\n"
-    )
+    return f"{types}KERNEL(NAMED({kernel.name}), ({given})) {{\n{' '.join(declared)}\n{body}\n}}\n"
 
 
 def _stack_bytes(instructions: Iterable[Instruction]) -> int:
@@ -185,7 +183,9 @@ def _signature(name: str, parameters: Sequence[Parameter]) -> tuple[str, str]:
         align = 1
         while -(-end // align) * align != parameter.offset:
             align *= 2
-        while align < 8 and parameter.offset % (2 * align) == 0 and parameter.size % (2 * align) == 0:
+        while (
+            align < 8 and parameter.offset % (2 * align) == 0 and parameter.size % (2 * align) == 0
+        ):
             align *= 2
         types += f"typedef struct {{ _Alignas({align}) u8 bytes[{parameter.size}]; }} {name}_{k};\n"
         given.append(f"{name}_{k} p{k}")
@@ -193,9 +193,7 @@ def _signature(name: str, parameters: Sequence[Parameter]) -> tuple[str, str]:
     return types, ", ".join(given) or "void"
 
 
-def _parameters_read(
-    instructions: Iterable[Instruction], base: int
-) -> tuple[Parameter, ...]:
+def _parameters_read(instructions: Iterable[Instruction], base: int) -> tuple[Parameter, ...]:
     """Return one block of bytes for all arguments that the code reads, if nothing says more."""
     offsets = [
         int(at, 16) - base

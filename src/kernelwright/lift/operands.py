@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"(?:desc\[UR\d+\])?\[(?P<sum>[^\]]*)\]$")
 _TERM = re.compile(r"(?P<sign>[+-]*)(?P<term>[^+-]+)")
 _SCALED = re.compile(r"(?P<name>U?R(?:\d+|Z))(?:\.X(?P<scale>\d+))?$")
 _WIDE = re.compile(r"(?P<name>U?R(?:\d+|Z))(?P<width>(?:\.64|\.U32)?)$")
-VECTORS = {"u32x2": 2, "u32x4": 4, "u32x3": 3}
+VECTORS = {"u32x2": 2, "u32x4": 4}
 
 
 class Banks(Protocol):
@@ -314,15 +314,26 @@ def _vector(n: int) -> Callable[[str, Banks], str | None]:
     return read
 
 
+def _ordered(n: int, order: str) -> Callable[[str, Banks], str | None]:
+    """Read registers of a matrix whose text names the order of its elements: R8.ROW."""
+
+    def read(text: str, banks: Banks) -> str | None:
+        ends = text.endswith(order)
+        return _vector(n)(text.removesuffix(order), banks) if ends else None
+
+    return read
+
+
 READERS: Mapping[str, Callable[[str, Banks], str | None]] = {
     "u32": _u32, "i32": _i32, "w32": _carried, "u64": _u64, "i64": _i64,
     "f32": _f32, "f64": _f64, "half": _half, "h2": _halves, "u8": _part(8), "u16": _part(16),
     "pred": _predicate, "imm": _immediate, "global": _global, "near": _near, "bank": _bank,
     **{kind: _vector(n) for kind, n in VECTORS.items()},
+    "rows2": _ordered(2, ".ROW"), "columns1": _ordered(1, ".COL"),
 }  # fmt: skip
 C_TYPES = {
     "w32": "u64", "half": "u32", "pred": "bool", "imm": "u32", "global": "u64", "near": "u32",
-    "bank": "BANK",
+    "bank": "BANK", "rows2": "u32x2", "columns1": "u32",
 }  # fmt: skip
 """C types of kinds whose names differ from them."""
 

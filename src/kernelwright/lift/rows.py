@@ -1,9 +1,9 @@
 """The tables: one row for a mnemonic with all its modifiers and one form of operands.
 
-A row's ``sass`` is a mnemonic. ``[.X]`` may be absent and changes nothing; ``<set>`` stands for each
-key of a set, whose value replaces ``<set>`` in the row's form and C; ``{set}`` in a form is the key.
-So one entry of a file can be many rows, and a modifier that no row names is unknown: it is never
-passed over.
+A row's ``sass`` is a mnemonic. ``[.X]`` may be absent and changes nothing. ``<set>`` stands for
+each key of a set, whose value replaces ``<set>`` in the row's form and C; ``{set}`` in a form is
+the key itself. So one entry of a file can be many rows. A modifier that no row names is unknown: it
+is never passed over.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 PADDING = "NOP"
 _FUNCTION = re.compile(r"^\s*Function : (\S+)\s*$|^\s*\.text\.(\S+?):\s*$")
-_TARGET = re.compile(r"\b(?:code for|\.target)\s+(sm_\d+)\w*")
+_TARGET = re.compile(r"(?:\bcode for|\.target)\s+(sm_\d+)")
 _INSTRUCTION = re.compile(
     r"^\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?:(?P<guard>@!?U?P[0-9T]+)\s+)?"
     r"(?P<mnemonic>[A-Z][A-Z0-9_.]*[A-Za-z0-9_]*)\s*(?P<operands>[^;]*?)\s*;"
@@ -101,8 +101,9 @@ def _whole(kernel: SassKernel, labels: dict[str, int]) -> SassKernel:
         found.pop()
 
     def resolved(operand: str) -> str:
-        return _LABEL_USE.sub(lambda use: hex(labels[use[1]]) if use[1] in labels else use[0],
-                              operand)
+        return _LABEL_USE.sub(
+            lambda use: hex(labels[use[1]]) if use[1] in labels else use[0], operand
+        )
 
     kernel.instructions = [
         Instruction(i.address, i.line, i.guard, i.mnemonic, tuple(map(resolved, i.operands)))

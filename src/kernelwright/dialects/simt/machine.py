@@ -217,7 +217,7 @@ def _compile(
     compile_with(clang, *flags, *words, "-c", str(source), "-o", str(object_))
 
 
-def link(objects: Sequence[Path], program: Path) -> None:
+def link(objects: Sequence[Path], program: Path, *, flags: Sequence[str] = ()) -> None:
     """Link objects with the emulation's runtime.
 
     Raises:
@@ -227,7 +227,7 @@ def link(objects: Sequence[Path], program: Path) -> None:
     clang = find_clang()
     assert clang is not None
     names = [str(object_) for object_ in (*objects, runtime())]
-    compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
+    compile_with(clang, *_WRAPS, *flags, *names, "-o", str(program), "-lm")
 
 
 def _is_hip_with(text: str, headers: Path) -> bool:

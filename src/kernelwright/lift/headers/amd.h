@@ -29,8 +29,6 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 #define YIELD() __builtin_amdgcn_s_sleep(1)
 #define LANES_MEET() ((void)0)
 
-extern SHARED u8 SHARED_MEMORY[];
-
 #define thread_x() __builtin_amdgcn_workitem_id_x()
 #define thread_y() __builtin_amdgcn_workitem_id_y()
 #define thread_z() __builtin_amdgcn_workitem_id_z()
@@ -42,6 +40,11 @@ extern SHARED u8 SHARED_MEMORY[];
 #define block_dim(axis) ((u32)HIDDEN(u16, 12 + 2 * (axis)))
 
 #define MEMORY static inline __attribute__((always_inline))
+
+// Of unknown size: the launch sets it. A function, because clang trusts no access to be aligned that
+// it sees to be of bytes.
+extern SHARED u8 shared_memory[];
+MEMORY SHARED void *shared_at(u32 at) { return shared_memory + at; }
 
 MEMORY u64 clock_now(void) { return __builtin_readcyclecounter(); }
 
@@ -131,7 +134,7 @@ MEMORY void barrier(void) {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-static SHARED u32 counted;
+static SHARED u32 counted __attribute__((loader_uninitialized));
 MEMORY u32 barrier_count(bool a) {
   if ((thread_x() | thread_y() | thread_z()) == 0) *(volatile SHARED u32 *)&counted = 0;
   barrier();

@@ -217,3 +217,18 @@ FUNCTION u32x4 mma_16816_f16_f32(u32x4 a, u32x2 b, u32x4 c) {
   }
   return (u32x4){bits32(sums[0]), bits32(sums[1]), bits32(sums[2]), bits32(sums[3])};
 }
+
+// As above; a lane's bytes are four columns of A's rows l / 4 and l / 4 + 8, and of B's column l / 4.
+FUNCTION u32x4 mma_16816_s8(u32x2 a, u32 b, u32x4 c) {
+  const u32 lane = lane_id(), row = lane & ~3u, column = 8 * (lane & 3);
+  for (u32 k = 0; k < 4; ++k) {
+    const u32 upper = lane_value(a[0], row + k), lower = lane_value(a[1], row + k);
+    const u32 left = lane_value(b, column + k), right = lane_value(b, column + 4 + k);
+    for (u32 at = 0; at < 32; at += 8) {
+      const i32 u = (i8)(upper >> at), v = (i8)(lower >> at);
+      const i32 x = (i8)(left >> at), y = (i8)(right >> at);
+      c += (u32x4){(u32)(u * x), (u32)(u * y), (u32)(v * x), (u32)(v * y)};
+    }
+  }
+  return c;
+}

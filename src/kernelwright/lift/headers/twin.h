@@ -21,10 +21,10 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 #define SHARED
 #define CONSTANT
 #define BANK const u8 *
-#define BANK_DATA
+#define BANK_DATA __attribute__((weak))  // the host's own variable, if it has one
 #define KERNEL(name, parameters) __attribute__((noinline)) void name(BANK arguments)
 #define ARGUMENTS arguments
-#define SHARED_MEMORY twin_shared()
+#define shared_at(at) ((void *)(twin_shared() + (at)))
 #define TRAP twin_trap
 #define YIELD() twin_atomic(0, 0)
 #define LANES_MEET twin_meet
