@@ -369,7 +369,7 @@ def run_status(rung: Rung) -> str:
     said = [d for d in rung.details if not d.startswith("the original too")]
     if rung.status is RungStatus.NOT_CHECKED:
         return _unchecked(said[0] if said else "")
-    if all("as in the original" in d for d in said):
+    if any("as in the original" in d for d in said):
         return ORIGINAL
     return LATE if all("exceeds the time limit" in d for d in said) else DIFFERS
 
