@@ -24,7 +24,7 @@ from kernelwright.judge.scheduling.memory import does_not_fit
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch, named
 
 N_QUICK = 5
-CROWDED = 16
+CROWDED = 20
 """Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
 device has no room for so many, baselines start one by one, when the checks are done, and those
 that lose end at once."""
