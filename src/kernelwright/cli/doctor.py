@@ -23,6 +23,7 @@ from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
 from kernelwright.dialects.simt.metal import msl_missing
+from kernelwright.isa import isa_missing
 from kernelwright.lift import disassembly_missing
 from kernelwright.lift.build import build_missing
 
@@ -207,6 +208,7 @@ def _ports() -> Iterator[MachineFact]:
         ("2 emulate", "run on this CPU", machine.emulation_missing()),
         ("3 nvidia", "run beside its original", nvidia.nvcc_missing() or nvidia.gpu_missing()),
         ("4 amd", "run on an AMD GPU", amdgpu.gpu_missing() or amdgpu.hipcc_missing()),
+        ("5 isa", "run as AMD instructions", amdgpu.compile_missing() or isa_missing()),
     ):
         if lacks is None:
             yield MachineFact("ports", name, PRESENT, checked)

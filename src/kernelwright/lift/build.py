@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kernelwright.dialects.amdgpu import clang_version, find_clang
@@ -15,6 +18,9 @@ from kernelwright.lift.program import HEADERS, LiftedProgram
 WAVES = {"gfx9": 64}
 """The lanes of a wave by the beginning of a target's name; others have 32."""
 C_FLAGS = ("-x", "c", "-std=gnu17", "-w", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing")
+
+ALIGNED = 16
+"""The alignment of the kernels' shared memory, in bytes; amd.h declares it."""
 
 
 def build_missing() -> str | None:
@@ -43,8 +49,28 @@ def assemble(program: LiftedProgram, target: str, folder: Path) -> Assembled:
     wave = next((n for start, n in WAVES.items() if target.startswith(start)), 32)
     for_target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={target}", "-nogpulib")
     _clang(*C_FLAGS, *for_target, f"-DWAVE={wave}", "-O2", "-S", str(source), "-o", str(text))
+    text.write_text(with_shared_bytes(text.read_text(), program.shared_bytes))
     _clang("-x", "assembler", *for_target, str(text), "-o", str(built))
     return Assembled(text.read_text(), built)
+
+
+def with_shared_bytes(assembly: str, shared_bytes: Mapping[str, int]) -> str:
+    """Return AMD assembly whose kernels have this much static shared memory besides clang's own.
+
+    The kernels' shared memory is one array of unknown size for clang, at the end of its own.
+    """
+    for kernel, size in shared_bytes.items():
+        name = re.escape(kernel)
+        for fixed in (
+            rf"(\.amdhsa_kernel {name}\n\s*\.amdhsa_group_segment_fixed_size )(\d+)",
+            rf"(\.group_segment_fixed_size: )(\d+)(?=(?:\n(?!  - ).*)*?\n    \.name: +{name}\n)",
+        ):
+            assembly = re.sub(fixed, partial(_enlarged, size), assembly)
+    return assembly
+
+
+def _enlarged(size: int, found: re.Match[str]) -> str:
+    return f"{found[1]}{-(-int(found[2]) // ALIGNED) * ALIGNED + size}"
 
 
 def twin(program: LiftedProgram, folder: Path) -> tuple[Path, Path]:

@@ -10,20 +10,22 @@ _HEAD = """// The kernels of {name}.co and their arguments, for a HIP host:
 //   hipModuleGetFunction(&kernel, module, "NAME");
 //   hipModuleLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
 //                         stream, nullptr, extra);
-// where `extra` gives a NAME_arguments by HIP_LAUNCH_PARAM_BUFFER_POINTER and _SIZE. shared_bytes
-// is NAME_shared_bytes and the dynamic bytes of the CUDA launch, whose grid and block are kept.
+// where `extra` gives a NAME_arguments by HIP_LAUNCH_PARAM_BUFFER_POINTER and _SIZE. Grid, block
+// and dynamic shared memory are those of the CUDA launch.
 #pragma once
 #include <cstddef>
 """
+_UNKNOWN = """// Read from a listing alone: add this kernel's static shared memory, if any, to the
+// launch. Its arguments are one block of bytes, laid out as CUDA's."""
 
 
 def hip_header(program: LiftedProgram) -> str:
     """Return the header of all kernels that were lifted."""
     parts = [_HEAD.format(name=program.name)]
     for kernel in program.lifted:
-        shared = program.shared_bytes.get(kernel.name, 0)
-        parts.append(_arguments(kernel.name, kernel.parameters))
-        parts.append(f"constexpr std::size_t {kernel.name}_shared_bytes = {shared};\n")
+        if kernel.name not in program.shared_bytes:
+            parts.append(_UNKNOWN)
+        parts.append(_arguments(kernel.name, kernel.parameters) + "\n")
     return "\n".join(parts)
 
 

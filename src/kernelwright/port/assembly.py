@@ -4,13 +4,14 @@
 1 compile: clang makes assembly and a code object of it for the AMD target.
 2 emulate: the lifted kernels, built for this CPU, run under the program's own host code and leave
   what the original leaves. It needs the program's CUDA source as the host.
+5 isa: the same, with the AMD code object run instruction by instruction.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError
@@ -18,21 +19,23 @@ from kernelwright.dialects.amdgpu import read_resources
 from kernelwright.dialects.nvidia import assemble_ptx
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify import Finding, State, Translation
+from kernelwright.isa import isa_missing, listing_of
+from kernelwright.isa.host import environment, executed
 from kernelwright.lift import LiftedProgram, lift, used_rows
 from kernelwright.lift.build import Assembled, assemble, build_missing
-from kernelwright.lift.host import build_with_twin, called_of
 from kernelwright.lift.launch import hip_header
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.compared import faults_of
-from kernelwright.port.emulated import NO_OPTIONS, RunOptions, ran, reference
+from kernelwright.port.emulated import NO_OPTIONS, Reference, RunOptions, ran, reference
 from kernelwright.port.exact import read_exact
+from kernelwright.port.instructions import GAP, TARGETS, said_of
 from kernelwright.port.ladder import Rung, RungStatus, lint
+from kernelwright.port.lifted import called_of, host_of_instructions, host_with_twin
 from kernelwright.port.outputs import write_outputs, write_report
 from kernelwright.port.programs import Program
 from kernelwright.port.report import PortedFile, PortReport
 
-TARGETS = ("gfx1100", "gfx942")
-RUNGS = (0, 1, 2)
+RUNGS = (0, 1, 2, 5)
 SOURCES = (".cu", ".cuh", ".hip", ".py", ".cpp", ".h")
 """Suffixes of sources, which are ported by their text and not as machine code."""
 
@@ -42,10 +45,16 @@ class AssemblyOptions:
     """The options of a port to AMD assembly, besides its path."""
 
     target: str
-    rungs: tuple[int, ...] = (0, 1)
+    rungs: tuple[int, ...] | None = None
+    """The rungs to climb; by default 0 and 1, and with a host all."""
     host: Path | None = None
-    """The program's CUDA source, whose host code runs the lifted kernels in rung 2."""
+    """The program's CUDA source, whose host code runs the lifted kernels in rungs 2 and 5."""
     running: RunOptions = NO_OPTIONS
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        usual = RUNGS if self.host is not None else (0, 1)
+        return tuple(sorted(set(usual if self.rungs is None else self.rungs)))
 
 
 def port_to_assembly(
@@ -68,9 +77,9 @@ def port_to_assembly(
             seen=str(source),
             do="name a .cubin, .sass or .ptx file or an executable; of a source: --to hip",
         )
-    for rung in options.rungs:
+    for rung in options.numbers:
         if rung not in RUNGS:
-            do = "choose from 0, 1, 2"
+            do = "choose from 0, 1, 2, 5"
             raise UsageError(f"no rung {rung} of AMD assembly's", seen=str(rung), do=do)
     program = _lifted(source)
     with tempfile.TemporaryDirectory() as scratch:
@@ -79,9 +88,10 @@ def port_to_assembly(
         text = "" if code is None else code.assembly
         translation = Translation(text, tuple(_findings(program, source.name)))
         written = _write(under, source, program, code)
-        rungs = [lint(translation)] if 0 in options.rungs else []
-        rungs += [compiled] if 1 in options.rungs else []
-        rungs += [_emulates(program, options, Path(scratch))] if 2 in options.rungs else []
+        rungs = [lint(translation)] if 0 in options.numbers else []
+        rungs += [compiled] if 1 in options.numbers else []
+        if {2, 5} & set(options.numbers):
+            rungs += _Hosted(program, code, options, Path(scratch)).climb()
         main = str(written[-1]) if code is not None else ""
         file = PortedFile(source.name, main, translation, tuple(rungs))
         report = PortReport(options.target, (options.target,), (file,))
@@ -135,33 +145,92 @@ def _compiles(program: LiftedProgram, target: str, folder: Path) -> tuple[Rung, 
     return Rung("compile", status, left, resources), built
 
 
-def _emulates(program: LiftedProgram, options: AssemblyOptions, folder: Path) -> Rung:
-    """Rung 2: the twin leaves what the original leaves under the emulation."""
-    if missing := machine.emulation_missing():
-        return Rung("emulate", RungStatus.NOT_CHECKED, (missing,))
-    if options.host is None:
-        why = "machine code has no host: name the program's CUDA source with --host"
-        return Rung("emulate", RungStatus.NOT_CHECKED, (why,))
-    if program.unlifted:
-        return Rung("emulate", RungStatus.NOT_CHECKED, ("not all of it was lifted",))
-    text, running = read_exact(options.host), options.running
-    includes = (options.host.resolve().parent,)
-    try:
-        twin = build_with_twin(program, text, folder, includes=includes)
-    except machine.BuildError as error:
-        return Rung("emulate", RungStatus.NOT_CHECKED, (f"the twin: {error}",))
-    place = folder / "original"
-    place.mkdir()
-    original = Program.of(text, options.host.name, Flags(includes))
-    found = reference(original, place, running)
-    if isinstance(found, str):
-        return Rung("emulate", RungStatus.NOT_CHECKED, (f"the original {found}",))
-    run, left = ran(twin, folder, running)
-    called = called_of(run.errors)
-    faults = tuple(faults_of(left, found.runs, running.limit_s))
+@dataclass(frozen=True)
+class _Hosted:
+    """The rungs that run lifted kernels under the host code of their program."""
+
+    program: LiftedProgram
+    code: Assembled | None
+    options: AssemblyOptions
+    folder: Path
+
+    def climb(self) -> list[Rung]:
+        numbers = {2: ("emulate", self._twin), 5: ("isa", self._instructions)}
+        chosen = [numbers[n] for n in sorted(numbers.keys() & set(self.options.numbers))]
+        why = self._unrunnable()
+        if why is None:
+            place = self.folder / "original"
+            place.mkdir()
+            original = Program.of(self._text, self._host.name, Flags(self._includes))
+            found = reference(original, place, self.options.running)
+            why = f"the original {found}" if isinstance(found, str) else None
+        if why is not None:
+            return [Rung(name, RungStatus.NOT_CHECKED, (why,)) for name, _ in chosen]
+        assert isinstance(found, Reference)
+        rungs = []
+        for name, run in chosen:
+            try:
+                rungs.append(run(found))
+            except machine.BuildError as error:
+                rungs.append(Rung(name, RungStatus.NOT_CHECKED, (f"the host: {error}",)))
+        return rungs
+
+    def _unrunnable(self) -> str | None:
+        if missing := machine.emulation_missing():
+            return missing
+        if self.options.host is None:
+            return "machine code has no host: name the program's CUDA source with --host"
+        return "not all of it was lifted" if self.program.unlifted else None
+
+    @property
+    def _host(self) -> Path:
+        assert self.options.host is not None
+        return self.options.host
+
+    @property
+    def _text(self) -> str:
+        return read_exact(self._host)
+
+    @property
+    def _includes(self) -> tuple[Path, ...]:
+        return (self._host.resolve().parent,)
+
+    def _place(self, name: str) -> Path:
+        (self.folder / name).mkdir()
+        return self.folder / name
+
+    def _twin(self, found: Reference) -> Rung:
+        place = self._place("twin")
+        built = host_with_twin(self.program, self._text, place, includes=self._includes)
+        run, left = ran(built, place, self.options.running)
+        called = called_of(run.errors)
+        faults = faults_of(left, found.runs, self.options.running.limit_s)
+        return _compared("emulate", found, faults, called)
+
+    def _instructions(self, found: Reference) -> Rung:
+        if (missing := isa_missing()) or self.code is None:
+            return Rung("isa", RungStatus.NOT_CHECKED, (missing or "it was not assembled",))
+        place, target = self._place("isa"), self.options.target
+        built = host_of_instructions(self._text, place, includes=self._includes)
+        report = place / "isa.json"
+        variables = environment([listing_of(self.code.code_object, place)], report)
+        width = TARGETS[target]
+        _, left = ran(built, place, self.options.running, width=width, environment=variables)
+        done = executed(report)
+        if done.fault.startswith(GAP):
+            return Rung("isa", RungStatus.NOT_CHECKED, (done.fault,))
+        limit_s = self.options.running.limit_s
+        faults = [done.fault] if done.fault else faults_of(left, found.runs, limit_s)
+        names = tuple(name for name, _ in done.kernels)
+        rung = _compared("isa", found, faults, names)
+        return rung if faults else replace(rung, details=(said_of(done, target),))
+
+
+def _compared(name: str, found: Reference, faults: list[str], called: tuple[str, ...]) -> Rung:
+    """Return the rung of a run; ``called`` are the lifted kernels that ran in it."""
     if not called:
-        faults = ("no lifted kernel ran", *faults)
+        return Rung(name, RungStatus.NOT_CHECKED, ("no lifted kernel ran", *faults))
     status = RungStatus.FAILED if faults else RungStatus.PASSED
     if not faults and not found.values:
         status = RungStatus.RAN
-    return Rung("emulate", status, faults, values=found.values, units=called)
+    return Rung(name, status, tuple(faults), values=found.values, units=called)

@@ -137,12 +137,13 @@ def ran(
     width: int = 32,
     schedule: str = "forward",
     is_idle: bool = False,
+    environment: tuple[tuple[str, str], ...] = (),
 ) -> tuple[machine.EmulatedRun, Left]:
     """Run a program in a copy of its folder, and return the run and what it left."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         place = workplace(options.folder, Path(scratch, "run"))
         before = snapshot(place)
-        how = machine.Running(options.arguments, options.limit_s, options.stdin, place)
+        how = machine.Running(options.arguments, options.limit_s, options.stdin, place, environment)
         run = machine.run(program, width=width, schedule=schedule, how=how, is_idle=is_idle)
         files = dict(written_since(before, place, options.compare))
     return run, Left(run.exit_code, run.output, files, run.errors, run.copies)

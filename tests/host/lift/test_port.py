@@ -13,7 +13,7 @@ from kernelwright.cli import main
 from kernelwright.dialects.simt import machine
 from kernelwright.lift import lift
 from kernelwright.lift.build import assemble, build_missing
-from kernelwright.lift.host import build_with_twin, called_of
+from kernelwright.port.lifted import called_of, host_with_twin
 
 SASS = Path(__file__).parent / "sass"
 """Listings of programs of the port bench, built for sm_80, without their encodings."""
@@ -77,7 +77,7 @@ def test_a_twin_prints_what_the_program_prints(tmp_path, name):
     (program,) = (p for p in programs() if p.name == name)
     lifted = lift(SASS / f"{name}.sass")
     assert not lifted.unlifted
-    run = machine.run(build_with_twin(lifted, program.source, tmp_path))
+    run = machine.run(host_with_twin(lifted, program.source, tmp_path))
     assert run.output.strip() == program.expected
     assert set(called_of(run.errors)) == {kernel.name for kernel in lifted.kernels}
 

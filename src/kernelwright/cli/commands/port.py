@@ -56,7 +56,7 @@ def _rungs(_context: click.Context, _option: click.Parameter, text: str | None) 
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if not word.isdecimal():
-            raise UsageError(f'no rung "{word}"', seen=text, do="choose from 0, 1, 2, 3, 4")
+            raise UsageError(f'no rung "{word}"', seen=text, do="choose from 0, 1, 2, 3, 4, 5")
     return tuple(int(word) for word in words)
 
 
@@ -81,8 +81,8 @@ _TRANSLATING = grouped(
         "--rungs",
         metavar="LIST",
         callback=_rungs,
-        help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
-        "Default: 0,1; of Metal 0,1,2 with --task.",
+        help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU, "
+        "5 AMD's instructions on this CPU. Default: 0,1; of Metal 0,1,2 with --task.",
     ),
     click.option(
         "--task",
@@ -94,7 +94,7 @@ _TRANSLATING = grouped(
         "--host",
         type=_FILE,
         metavar="FILE",
-        help="Run lifted machine code under the host code of this CUDA source, in rung 2.",
+        help="Run lifted machine code under the host code of this CUDA source, in rungs 2 and 5.",
     ),
     click.option(
         "--strict",
@@ -230,8 +230,7 @@ def command(
     running = RunOptions(arguments, given, cwd, time_limit, compare)
     _require_fitting(to, solved, host, models)
     if to in assembly.TARGETS:
-        usual = assembly.RUNGS if host is not None else DEFAULT_RUNGS
-        chosen = AssemblyOptions(to, usual if rungs is None else rungs, host, running)
+        chosen = AssemblyOptions(to, rungs, host, running)
         return _answer(port_to_assembly(path, chosen, out=place), place)
     if to == "metal":
         _require_plain(running, models)
@@ -247,8 +246,7 @@ def command(
         is_strict,
     )
     report = port_with(path, options, out=place, repairs=_repairs(path, models, prices, budget))
-    views = ((patch, as_patch), (html, as_page), (sarif, as_sarif))
-    for file, view in views:
+    for file, view in ((patch, as_patch), (html, as_page), (sarif, as_sarif)):
         if file is not None:
             write_exact(file, view(report))
     return _answer(report, place)

@@ -43,7 +43,7 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 
 // Of unknown size: the launch sets it. A function, because clang trusts no access to be aligned that
 // it sees to be of bytes.
-extern SHARED u8 shared_memory[];
+extern SHARED u8 shared_memory[] __attribute__((aligned(16)));
 MEMORY SHARED void *shared_at(u32 at) { return shared_memory + at; }
 
 MEMORY u64 clock_now(void) { return __builtin_readcyclecounter(); }

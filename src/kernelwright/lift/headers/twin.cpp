@@ -1,5 +1,5 @@
-// The functions of twin.h, by the emulation's runtime. A lifted kernel finds its own name here:
-// `twin_find` is asked by the host's kernel, whose body calls the lifted one.
+// The functions of twin.h, by the emulation's runtime; and the call from the host's kernel, whose body
+// hands over its arguments, to the lifted kernel of the same name.
 #include <dlfcn.h>
 
 #include <string>
@@ -100,20 +100,19 @@ REDUCTION(max, u32, a > b ? a : b)
 REDUCTION(smin, int, a < b ? a : b)
 REDUCTION(smax, int, a > b ? a : b)
 
-// The lifted kernel of the host's kernel that calls: both have one name, the lifted one a prefix.
-void* twin_find(void* site) {
-  static std::unordered_map<void*, void*> known;
-  void*& found = known[site];
-  if (found) return found;
-  Dl_info about{};
-  const char* name = dladdr(site, &about) && about.dli_sname ? about.dli_sname : "?";
-  found = dlsym(RTLD_DEFAULT, (std::string("lifted_") + name).c_str());
+void simt_offload(const void* arguments, std::size_t, std::uintptr_t site) {
+  using Lifted = void (*)(const void*);
+  static std::unordered_map<std::uintptr_t, Lifted> known;
+  Lifted& found = known[site];
   if (!found) {
-    std::fprintf(stderr, "no kernel was lifted for %s\n", name);
-    std::_Exit(96);
+    Dl_info about{};
+    const bool is_named = dladdr(reinterpret_cast<void*>(site), &about) && about.dli_sname;
+    const char* name = is_named ? about.dli_sname : "a kernel without a name";
+    found = reinterpret_cast<Lifted>(dlsym(RTLD_DEFAULT, (std::string("lifted_") + name).c_str()));
+    std::fprintf(stderr, found ? "lifted kernel: %s\n" : "not lifted: %s\n", name);
+    if (!found) std::_Exit(96);
   }
-  std::fprintf(stderr, "lifted kernel: %s\n", name);
-  return found;
+  found(arguments);
 }
 
 }  // extern "C"
