@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kernelwright.lift.operands import READERS, Banks
 from kernelwright.lift.sass import Instruction
@@ -32,6 +33,9 @@ class Flow:
     labels: frozenset[int]
     returns: tuple[int, ...]
     """Addresses behind calls: a return leads to one of them."""
+    reached: frozenset[int]
+    """Addresses of the instructions that can be executed. The code behind branches that are never
+    taken is not among them, and need not be lifted."""
 
 
 def target_of(instruction: Instruction) -> int | None:
@@ -41,13 +45,32 @@ def target_of(instruction: Instruction) -> int | None:
 
 
 def flow_of(instructions: Sequence[Instruction]) -> Flow:
-    labels, returns = set(), []
-    for now, after in zip(instructions, [*instructions[1:], None], strict=True):
+    follows = {now.address: now for now in instructions}
+    after = {a.address: b.address for a, b in pairwise(instructions)}
+    labels, returns, reached = set[int](), set[int](), set[int]()
+    left = [instructions[0].address] if instructions else []
+    while left:
+        at = left.pop()
+        if at in reached or at not in follows:
+            continue
+        reached.add(at)
+        now, target = follows[at], None
         if now.mnemonic in (*BRANCHES, CALL) and (target := target_of(now)) is not None:
             labels.add(target)
-        if now.mnemonic == CALL and after is not None:
-            returns.append(after.address)
-    return Flow(frozenset(labels) | frozenset(returns), tuple(returns))
+            left.append(target)
+        if now.mnemonic == CALL and at in after:
+            returns.add(after[at])
+        if at in after and not _leaves(now):
+            left.append(after[at])
+    return Flow(frozenset(labels | returns), tuple(sorted(returns)), frozenset(reached))
+
+
+def _leaves(now: Instruction) -> bool:
+    """Return whether the next instruction is never executed after this one."""
+    if now.guard not in ("", "PT"):
+        return False
+    is_plain = now.mnemonic in ALWAYS or len(now.operands) == 1
+    return now.mnemonic in (EXIT, RETURN) or (now.mnemonic in BRANCHES and is_plain)
 
 
 def control(now: Instruction, flow: Flow, known: frozenset[int], banks: Banks) -> str | None:
@@ -76,7 +99,7 @@ def _return(now: Instruction, flow: Flow) -> str | None:
     found = re.fullmatch(r"(R\d+)(?:,)? ?0x0", " ".join(now.operands))
     if found is None or not flow.returns:
         return None
-    cases = " ".join(f"case {at:#x}: goto {label(at)};" for at in sorted(set(flow.returns)))
+    cases = " ".join(f"case {at:#x}: goto {label(at)};" for at in flow.returns)
     return f"switch ({found[1]}) {{ {cases} default: TRAP(); return; }}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelwright.lift.banks import KernelBanks
-from kernelwright.lift.control import HANDLED, control, flow_of, label
+from kernelwright.lift.control import HANDLED, Flow, control, flow_of, label
 from kernelwright.lift.cubin import Parameter
 from kernelwright.lift.operands import C_TYPES, READERS, written
 from kernelwright.lift.rows import Bound, bind, rows
@@ -46,8 +46,8 @@ class LiftedKernel:
 
 def lift_kernel(kernel: SassKernel, banks: KernelBanks, *, file: str) -> LiftedKernel:
     """Lift one kernel; ``file`` is its text's name, for compilers' messages."""
-    instructions = kernel.instructions
-    flow = flow_of(instructions)
+    flow = flow_of(kernel.instructions)
+    instructions = [i for i in kernel.instructions if i.address in flow.reached]
     known = frozenset(i.address for i in instructions)
     lines: list[str] = []
     unlifted: list[Unlifted] = []
@@ -69,10 +69,10 @@ def lift_kernel(kernel: SassKernel, banks: KernelBanks, *, file: str) -> LiftedK
 
 
 def _instruction(
-    now: Instruction, flow: object, known: frozenset[int], banks: KernelBanks
+    now: Instruction, flow: Flow, known: frozenset[int], banks: KernelBanks
 ) -> str | Unlifted:
     if now.mnemonic in HANDLED:
-        text = control(now, flow, known, banks)  # type: ignore[arg-type]
+        text = control(now, flow, known, banks)
         return _unlifted(now) if text is None else text
     bound = bind(now.mnemonic, now.operands, banks)
     return _unlifted(now) if bound is None else _statement(bound)

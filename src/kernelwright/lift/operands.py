@@ -83,7 +83,7 @@ def _plain(text: str, banks: Banks) -> tuple[str, re.Match[str] | None] | None:
 
 
 def _offset(text: str) -> int | None:
-    return int(text, 16) if _INTEGER.match(text) else None
+    return 0 if text in ZERO else int(text, 16) if _INTEGER.match(text) else None
 
 
 def _wide(text: str, banks: Banks) -> tuple[str, re.Match[str] | None] | None:
