@@ -43,10 +43,12 @@ CHECKS = (
 )  # fmt: skip
 DEVICE_FLAGS = (
     "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off", "-fno-strict-return",
-    "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-Wno-reserved-user-defined-literal",
+    "-fno-delete-null-pointer-checks",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
-collectives. Functions that end without a value return, as other compilers let them."""
+collectives. Functions that end without a value return, and methods may ask whether there is an
+object, as other compilers let them."""
 C_FLAGS = (
     "-std=gnu17", "-O1", "-g1", "-w", "-fno-pie", "-fno-strict-return",
     "-Wno-implicit-function-declaration", "-Wno-int-conversion", "-Wno-implicit-int",
@@ -55,6 +57,9 @@ C_FLAGS = (
 """Flags for plain C; the last five are warnings that clang 16 and newer make errors of."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _OF_CUDA = re.compile(r"#\s*include\s*[<\"](cuda|cu[a-z]+_)")
+_REFERENCES = re.compile(r"\btexture\s*<|\btextureReference\b")
+"""Texture references, which are declared only for programs that use them: others may have a type of
+their own with that name."""
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
 RUNTIME = "runtime.o"
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
@@ -176,13 +181,15 @@ def compile_unit(
         return lower(rewritten(original) if is_host else with_sides(rewritten(original)))
 
     headers = lower_headers(text, includes, folder / f"{name}-headers", lowered)
-    runtime = "hip/hip_runtime.h" if _is_hip_with(text, headers) else "cuda_runtime.h"
+    texts = [text, *(p.read_text(errors="replace") for p in headers.rglob("*") if p.is_file())]
+    runtime = "hip/hip_runtime.h" if _is_hip_with(texts) else "cuda_runtime.h"
+    references = ("SIMT_TEXTURE_REFERENCES",) if any(map(_REFERENCES.search, texts)) else ()
     head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'
     source.write_text(head + lowered(text), errors="surrogateescape")
     flags = ("-std=c++17", *DEVICE_FLAGS, *(CHECKS if is_checked else ()))
     arch = () if is_host else (f"{name}={value}" for name, value in ARCH.items())
     folders = (HEADERS, LIBRARIES, headers, *includes)
-    _compile(source, object_, flags, folders, (*arch, *defines))
+    _compile(source, object_, flags, folders, (*arch, *references, *defines))
     return object_
 
 
@@ -230,13 +237,12 @@ def link(objects: Sequence[Path], program: Path) -> None:
     compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
 
 
-def _is_hip_with(text: str, headers: Path) -> bool:
-    """Return whether a unit is HIP's, by what it and the headers that it includes from the project
-    include; a project's header may be written for both."""
-    if is_hip(text):
+def _is_hip_with(texts: Sequence[str]) -> bool:
+    """Return whether a unit is HIP's, by what it (the first text) and the headers that it includes
+    from the project include; a project's header may be written for both."""
+    if is_hip(texts[0]):
         return True
-    texts = [p.read_text(errors="replace") for p in headers.rglob("*") if p.is_file()]
-    return any(map(is_hip, texts)) and not any(map(_OF_CUDA.search, (text, *texts)))
+    return any(map(is_hip, texts)) and not any(map(_OF_CUDA.search, texts))
 
 
 def is_hip(text: str) -> bool:

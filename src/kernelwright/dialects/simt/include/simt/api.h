@@ -174,10 +174,10 @@ inline API(Error_t) API(Memcpy)(void* to, const void* from, std::size_t n, API(M
 }
 inline API(Error_t) API(MemcpyPeer)(void* to, int, const void* from, int, std::size_t n) { std::memmove(to, from, n); return API(Success); }
 inline API(Error_t) API(Memcpy2DAsync)(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                                       std::size_t width, std::size_t height, API(MemcpyKind), API(Stream_t) s = nullptr) {
+                                       std::size_t width, std::size_t height, API(MemcpyKind) kind, API(Stream_t) s = nullptr) {
   simt::enqueue(s, [=] {
     for (std::size_t row = 0; row < height; ++row)
-      std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+      API(Memcpy)(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width, kind);
   });
   return API(Success);
 }
