@@ -261,7 +261,7 @@ def test_memory_that_is_not_shared_is_not_changed():
         ('printf("%d", 1);', "printf", State.TRANSLATED),
         ("atomicAdd(f, 1.0f);", "atomicAdd", State.TRANSLATED),
         ("int v = __ldcs(p);", "__ldcs", State.CHANGED),
-        ("float v = tex3D<float>(t, 1, 2, 3);", "tex3D", State.CHANGED),
+        ("float v = texCubemap<float>(t, 1, 2, 3);", "texCubemap", State.CHANGED),
     ],
 )
 def test_hazards_without_a_repair_are_reported(body, construct, state):

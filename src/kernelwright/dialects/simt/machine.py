@@ -61,6 +61,7 @@ _REFERENCES = re.compile(r"\btexture\s*<|\btextureReference\b")
 """Texture references, which are declared only for programs that use them: others may have a type of
 their own with that name."""
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
+_REPEATED = re.compile(r"multiple definition of [`'](\w+)")
 RUNTIME = "runtime.o"
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
 
@@ -118,6 +119,14 @@ class UndefinedError(BuildError):
         ours = [name for name in names if not name.startswith("_Z")]
         said = "the emulation has no" if ours else "it is defined in another file:"
         super().__init__(f"{said} {', '.join(ours or names)}")
+        self.names = tuple(names)
+
+
+class RepeatedError(BuildError):
+    """Functions or variables that several of the objects define."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"several units define {', '.join(names)}")
         self.names = tuple(names)
 
 
@@ -229,12 +238,25 @@ def link(objects: Sequence[Path], program: Path) -> None:
 
     Raises:
         UndefinedError: they use what neither they nor the emulation have.
+        RepeatedError: several of them define the same.
         BuildError: they cannot be linked for another reason.
     """
     clang = find_clang()
     assert clang is not None
     names = [str(object_) for object_ in (*objects, runtime())]
     compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
+
+
+def keep_apart(object_: Path, names: Iterable[str]) -> None:
+    """Make names that an object defines its own, which other objects then do not see.
+
+    Raises:
+        BuildError: there is no objcopy, or it refuses.
+    """
+    tool = shutil.which("objcopy") or shutil.which("llvm-objcopy")
+    if tool is None:
+        raise BuildError("no objcopy on PATH; run: apt-get install binutils")
+    compile_with(tool, *(f"--localize-symbol={name}" for name in names), str(object_))
 
 
 def _is_hip_with(texts: Sequence[str]) -> bool:
@@ -357,5 +379,7 @@ def compile_with(*command: str) -> None:
     if done.returncode:
         if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):
             raise UndefinedError(tuple(absent))
+        if repeated := dict.fromkeys(_REPEATED.findall(done.stderr)):
+            raise RepeatedError(tuple(repeated))
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise BuildError("\n".join((errors or done.stderr.splitlines())[:8]))
