@@ -67,7 +67,7 @@ def temperatures_3d(folder: Path) -> None:
 
 
 def noise(folder: Path) -> None:
-    (folder / "bytes.in").write_bytes(bytes(random.choices(range(32), k=4096)))
+    (folder / "bytes.in").write_bytes(bytes(random.choices(range(32), k=16384)))
 
 
 def floats(folder: Path) -> None:
@@ -167,7 +167,9 @@ CASES = {
     "cfd double": Case(
         "cfd", "euler3d_double.cu", "mesh.txt", mesh, change=ITERATIONS, is_with_common=True
     ),
-    "dwt2d": Case("dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb),
+    "dwt2d": Case(
+        "dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb, defines=("OUTPUT",)
+    ),
     "gaussian": Case("gaussian", "gaussian.cu", "-s 16"),
     "heartwall": Case("heartwall", "main.cu", "test.avi 1", video),
     "hotspot": Case("hotspot", "hotspot.cu", "64 2 2 temp power output.out", temperatures),
@@ -219,7 +221,7 @@ def climbed(
                 targets=tuple(options.arch.split(",")),
                 rungs=tuple(int(n) for n in options.rungs.split(",")),
                 running=running,
-                flags=Flags((root / "cuda/util",), case.defines),
+                flags=Flags((root / "cuda/util", *options.include), case.defines),
                 exclude=(*case.exclude, *_other_mains(case)),
             ),
         )
@@ -267,6 +269,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rodinia", type=Path)
     parser.add_argument("--common", type=Path, help="NVIDIA's helper headers, from cuda-samples")
+    parser.add_argument(
+        "--include", type=Path, action="append", default=[], help="OpenGL's headers"
+    )
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--rungs", default="0,1,2")
     parser.add_argument("--arch", default="gfx942,gfx90a,gfx1100")

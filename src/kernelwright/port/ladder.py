@@ -43,6 +43,8 @@ class RungStatus(StrEnum):
     FAILED = "failed"
     RAN = "ran, nothing to compare"
     """The program ran without faults, and left no value that kernels computed."""
+    AS_ORIGINAL = "as faulty as the original"
+    """The program agrees with the original except where that is at fault in the same way."""
     NOT_CHECKED = "not checked"
 
 

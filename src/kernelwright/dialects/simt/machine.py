@@ -38,7 +38,8 @@ HANG = 97
 SCHEDULES = ("forward", "reverse", "random1")
 """Orders in which threads run: by number, backwards, and shuffled with a seed."""
 CHECKS = (
-    "-fsanitize=thread", "-fsanitize=bounds", "-mllvm", "-tsan-distinguish-volatile=1",
+    "-fsanitize=thread", "-fsanitize=bounds", "-fsanitize=shift-exponent",
+    "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
 DEVICE_FLAGS = (
@@ -71,7 +72,8 @@ class Complaint:
     """One kind of error that a run made, at one place in the program."""
 
     kind: str
-    """'race', 'out-of-bounds', 'uninitialised', 'barrier', 'barrier-exit', 'mask', 'hang'."""
+    """'race', 'out-of-bounds', 'uninitialised', 'barrier', 'barrier-exit', 'mask', 'shift' or
+    'hang'."""
     place: str
     """``file:line``, if the compiler recorded it."""
     count: int

@@ -251,6 +251,12 @@ template <typename P> API(Error_t) API(FillProperties)(P* p, int device) {
   p->maxBlocksPerMultiProcessor = 16, p->regsPerMultiprocessor = 65536;
   p->memPitch = 2147483647, p->textureAlignment = 512, p->texturePitchAlignment = 32;
   p->surfaceAlignment = 512, p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = 65536;
+  p->maxTexture1DLinear = 1 << 27, p->maxSurface1D = p->maxSurface2D[0] = p->maxSurface2D[1] = 32768;
+  for (int& extent : p->maxTexture3D) extent = 16384;
+  for (int& extent : p->maxTexture2DLinear) extent = 65536;
+  p->deviceOverlap = p->streamPrioritiesSupported = p->pageableMemoryAccess = 1;
+  p->globalL1CacheSupported = p->localL1CacheSupported = p->computePreemptionSupported = 1;
+  p->singleToDoublePrecisionPerfRatio = 2;
   return API(Success);
 }
 
