@@ -33,6 +33,7 @@ COLOURS = {
     RungStatus.PASSED: "green",
     RungStatus.FAILED: "red",
     RungStatus.RAN: "yellow",
+    RungStatus.AS_ORIGINAL: "yellow",
     RungStatus.NOT_CHECKED: "yellow",
 }
 BUDGET = "5m"  # time for the models: a few files with three questions each
