@@ -29,6 +29,8 @@ FREE = (
     "out",
     "threads",
     "jobs",
+    "cluster",
+    "gpu_model",
     "checkpoint_every",
     "vllm",
     "recompute",
@@ -172,9 +174,19 @@ class Recipe:
     """Share of prompts that show no exemplars although there are some. A model that always sees
     kernels never learns to write one from the task alone, which every search begins with."""
     jobs: int = with_option(
-        4, Option("Judge the answers to this many tasks side by side.", least=1)
+        0,
+        Option(
+            "Judge the answers to this many tasks side by side.",
+            default="4; on a cluster as many as fit",
+            least=1,
+        ),
     )
-    """Number of tasks whose answers are built and checked side by side."""
+    """Number of tasks whose answers are built and checked side by side; 0 means 4, and on a cluster
+    as many as fit."""
+    cluster: str = ""
+    """Address of the Ray cluster that judges answers; empty for this machine."""
+    gpu_model: str = ""
+    """The GPUs of the cluster that judge, by Ray's name for their model; empty for its only one."""
     vllm: str = with_option(
         "",
         Option(

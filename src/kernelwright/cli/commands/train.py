@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from kernelwright.cli.options import JSON, field_options
+from kernelwright.cli.options import CLUSTER, JSON, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_budget
@@ -30,7 +30,7 @@ N_ROWS = 12  # of the curve on a terminal; the file has all
 OF_SFT = {"epochs"}
 OF_REINFORCEMENT = {
     "reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "temperature",
-    "vllm",
+    "vllm", "cluster", "gpu_model",
 }  # fmt: skip
 """Options that say nothing to the other stages."""
 
@@ -63,6 +63,7 @@ OF_REINFORCEMENT = {
     *("recompute", "epochs", "max_tokens", "max_prompt_tokens", "rank", "learning_rate"),
     *("temperature", "checkpoint_every", "jobs", "vllm", "seed", "out"),
 )
+@CLUSTER
 @JSON
 def command(
     stage: str, dataset: Path | None, budget: str | None, archive: str | None,
