@@ -72,7 +72,7 @@ def with_a_lost_node(cluster, settings, tasks, work):
         until = time.monotonic() + 300
         while not verdicts(settings, tasks) and time.monotonic() < until:
             time.sleep(0.2)
-        cluster.remove_node(cluster.worker_nodes[0], allow_graceful=False)
+        cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
         thread.join()
     return found[0]
 
@@ -90,7 +90,10 @@ def test_in_a_folder_of_candidates(cluster, tmp_path):
 
 
 def test_in_a_bench(cluster, tmp_path):
-    entries = suite_entries("builtin", device="cpu", problems=["softmax", "rms_norm"])
+    (tmp_path / "tasks").mkdir()
+    for n in (2, 3):
+        (tmp_path / "tasks" / f"times_{n}.py").write_text(TASK.replace("* 2", f"* {n}"))
+    entries = suite_entries("folder", device="cpu", path=tmp_path / "tasks")
     tasks = [entry.task for entry in entries]
     here, there = (
         settings_in(tmp_path, name, timed=False, budget_s=60.0) for name in ("here", "there")
