@@ -20,10 +20,10 @@ from kernelwright.hipify import State
 from kernelwright.loaders import load
 from kernelwright.port import PortOptions, PortReport, RungStatus, port_with
 from kernelwright.port.assembly import AssemblyOptions, port_to_assembly
-from kernelwright.port.instructions import TARGETS
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.emulated import LIMIT_S, NO_OPTIONS, RunOptions, shown
 from kernelwright.port.exact import write_exact
+from kernelwright.port.instructions import TARGETS
 from kernelwright.port.metal import port_to_metal
 from kernelwright.port.project import DEFAULT_RUNGS, DEFAULT_TARGETS, EMULATED
 from kernelwright.port.views import as_page, as_patch, as_sarif
