@@ -87,9 +87,25 @@ def samples(checkout: Path) -> dict[str, Path]:
 SUITES = {"hecbench": hecbench, "samples": samples}
 SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
     "bscan": (("main.cu", "12*7*8*9*10", "12"),),
+    "cmembench": (("main.cu", "4096*VECTOR_SIZE", "4*VECTOR_SIZE"),),
     "dslash": (("Makefile", "-DLDIM=32", "-DLDIM=4"),),
     "feynman-kac": (("main.cu", "int N = 1000", "int N = 8"),),
+    "match": (("main.cu", "(2048*8)", "(256)"),),
+    "minisweep": (
+        (
+            "Makefile",
+            "--niterations 100",
+            "--niterations 1 --ncell_x 4 --ncell_y 4 --ncell_z 4 --ne 4 --na 4 --nblock_z 4",
+        ),
+    ),
+    "openmp": (("main.cu", "num_gpus * 33554432", "num_gpus * 32768"),),
+    "reshapeKVCache": (("Makefile", "1024 32 128 1000", "16 2 128 1"),),
     "rsbench": (("Makefile", "-s large -m event", "-s small -m event -l 100"),),
+    "storeKVCache": (
+        ("main.cu", "2 * 1024 * 1024 / num_layers", "1024 / num_layers"),
+        ("main.cu", "item_size <= 1024", "item_size <= 16"),
+        ("main.cu", "batch_size <= 16384", "batch_size <= 64"),
+    ),
 }
 """Constants and arguments that make a program run for long, by program: the file, the text in it,
 and what replaces it."""
