@@ -2,7 +2,7 @@
 
     python benchmarks/port_suites.py hecbench CHECKOUT --programs 60 --seed 46 --json hec.json
     python benchmarks/port_suites.py samples CHECKOUT --programs 30 --seed 46 --json samples.json
-    python benchmarks/port_suites.py hecbench CHECKOUT --hipify HIPIFY/bin/hipify-perl
+    python benchmarks/port_suites.py hecbench CHECKOUT --hipify bin/hipify-perl --like hec.json
 
 HeCBench is https://github.com/zjin-lcf/HeCBench (folders ``src/*-cuda``), the samples are
 https://github.com/NVIDIA/cuda-samples (folders with a ``.cu`` file). Each program is run with the
@@ -31,6 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.dialects.simt import machine
@@ -86,8 +87,13 @@ def samples(checkout: Path) -> dict[str, Path]:
 
 SUITES = {"hecbench": hecbench, "samples": samples}
 SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 12") for axis in "XYZ"),
     "bscan": (("main.cu", "12*7*8*9*10", "12"),),
     "cmembench": (("main.cu", "4096*VECTOR_SIZE", "4*VECTOR_SIZE"),),
+    "concat": (
+        ("main.cu", "nhead <= 48", "nhead <= 6"),
+        ("main.cu", "seq_len = 1024", "seq_len = 16"),
+    ),
     "dslash": (("Makefile", "-DLDIM=32", "-DLDIM=4"),),
     "feynman-kac": (("main.cu", "int N = 1000", "int N = 8"),),
     "geodesic": (
@@ -329,13 +335,29 @@ def small_enough(case: Case, limit_s: float) -> Small:
     return last
 
 
-def climbed(case: Case, options: argparse.Namespace) -> dict[str, object]:
-    """Port one program and return its statuses, with what was said of it."""
-    small = small_enough(case, options.small)
-    is_shrunk = small.status == LATE
-    if is_shrunk:
+def found_now(case: Case, limit_s: float) -> tuple[Small, bool]:
+    """Return arguments with which the original ends in time, and whether it was shrunk for that."""
+    small = small_enough(case, limit_s)
+    if small.status != LATE:
+        return small, False
+    shrink(case.place)
+    return small_enough(case, limit_s), True
+
+
+def found_before(case: Case, row: Mapping[str, Any]) -> tuple[Small, bool]:
+    """Return what an earlier run found for the same original."""
+    if row["shrunk"]:
         shrink(case.place)
-        small = small_enough(case, options.small)
+    has_run = row["emulate"] in (AGREED, EMPTY, DIFFERS, UNBUILT)
+    said = "; ".join(row["emulate says"])
+    return Small(tuple(row["arguments"]), "" if has_run else row["emulate"], said), row["shrunk"]
+
+
+def climbed(
+    case: Case, options: argparse.Namespace, earlier: Mapping[str, Any] | None
+) -> dict[str, object]:
+    """Port one program and return its statuses, with what was said of it."""
+    small, is_shrunk = found_before(case, earlier) if earlier else found_now(case, options.small)
     numbers = (0, 1) if small.status else (0, 1, 2)
     if options.hipify:
         lint, compiled, run = by_perl(case, small, numbers, options)
@@ -471,7 +493,9 @@ def one_row(place: Path, options: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            found = climbed(prepared(options.suite, place, Path(scratch)), options)
+            case = prepared(options.suite, place, Path(scratch))
+            rows = json.loads(options.like.read_text()) if options.like else {}
+            found = climbed(case, options, rows.get(options.row))
         except KernelwrightError as error:
             found = {"compile": ABSENT, "emulate": ABSENT, "emulate says": [str(error)]}
     print(json.dumps(found))
@@ -493,6 +517,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--only", help="names of programs, with commas between, instead of a draw")
     parser.add_argument("--hipify", type=Path, help="bin/hipify-perl of a checkout of HIPIFY")
+    parser.add_argument("--like", type=Path, help="JSON of a run whose arguments are taken over")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--small", type=float, default=5.0, help="seconds in which originals end")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one run")

@@ -304,3 +304,12 @@ def test_an_aligned_declaration_is_read_like_any_other():
     done = translate("__global__ void k(int* p) {\n  __shared__ int __align__(8) s[32];\n"
                      "  s[0] += s[p[0]];\n  atomicAdd(&s[1], cudaSuccess);\n}\n")  # fmt: skip
     assert "__align__(8) s[32]" in done.text and "hipSuccess" in done.text
+
+
+def test_a_call_inside_a_macro_without_a_semicolon_declares_nothing():
+    done = translate(
+        "#define CHECK(x) { if (x) return 1; }\nint f(double* p, double* q, int m) {\n"
+        "  CHECK( cudaMemcpy(p, q, m * sizeof(double), cudaMemcpyDeviceToDevice) )\n"
+        "  //    a comment\n  CHECK( cudaDeviceSynchronize() )\n  return 0;\n}\n"
+    )
+    assert "cuda" not in done.text.replace("CHECK", "")
