@@ -313,3 +313,13 @@ def test_a_call_inside_a_macro_without_a_semicolon_declares_nothing():
         "  //    a comment\n  CHECK( cudaDeviceSynchronize() )\n  return 0;\n}\n"
     )
     assert "cuda" not in done.text.replace("CHECK", "")
+
+
+def test_standard_headers_that_cudas_libraries_include_are_added():
+    done = translate("#include <cub/cub.cuh>\nauto now = std::chrono::steady_clock::now();\n")
+    assert "#include <chrono>\n" in done.text and "<limits>" not in done.text
+
+
+def test_halves_of_cublas_are_those_of_hipblas():
+    done = translate("#include <cublas_v2.h>\nvoid f() { cublasHgemm(h, a, b, c); }\n")
+    assert done.text.index("#define HIPBLAS_USE_HIP_HALF") < done.text.index("<hipblas/hipblas.h>")

@@ -1,6 +1,6 @@
 // domain: ptx
 // hazards: inline-ptx
-// expect: ?
+// expect: sum 38254 right
 #include <cstdio>
 #include <vector>
 
