@@ -144,7 +144,7 @@ def translation_edits(
         changes += warp_synchrony_changes(source)
         changes += replacement_changes(source, names)
         changes += definition_changes(source)
-        changes += texture_changes(source)
+        changes += texture_changes(source, names)
     else:
         changes += texture_returns(source)
         changes += return_changes(source)
