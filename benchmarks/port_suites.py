@@ -41,7 +41,7 @@ from kernelwright.port.build_flags import NO_FLAGS, Flags, nearest_folders
 from kernelwright.port.compared import workplace
 from kernelwright.port.emulated import RunOptions, emulates, shown
 from kernelwright.port.exact import read_exact, write_exact
-from kernelwright.port.ladder import Rung, compiles
+from kernelwright.port.ladder import DeviceUnit, Rung, compiles
 from kernelwright.port.programs import Builder, Program, Unit
 from kernelwright.port.reach import folders_of_headers, inclusions
 from kernelwright.port.tree import UNITS, files_of, headers_of, is_build_file, is_code
@@ -404,11 +404,13 @@ def by_perl(
             (ported / name).write_bytes(done.stdout)
     after, before = Sources(case, ported), Sources(case, case.root)
     own = ported / case.place.relative_to(case.root)
+    flags = {p: after.unit(p).flags for p in after.texts if p.suffix == ".cu"}
+    units = {p: DeviceUnit(p, f.includes, f.defines) for p, f in flags.items()}
     compiled = [
-        compiles(p, targets=TARGETS, includes=after.unit(p).flags.includes,
-                 flags=[f"-D{d}" for d in after.unit(p).flags.defines])
-        for p in after.texts if p.suffix == ".cu" and p.is_relative_to(own)
-    ]  # fmt: skip
+        compiles(unit, targets=TARGETS, others=[other for other in units.values() if other != unit])
+        for p, unit in units.items()
+        if p.is_relative_to(own)
+    ]
     if 2 not in numbers:
         return [], compiled, []
     running = RunOptions(small.arguments, folder=case.place, limit_s=options.limit)

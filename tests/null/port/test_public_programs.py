@@ -323,3 +323,8 @@ def test_standard_headers_that_cudas_libraries_include_are_added():
 def test_halves_of_cublas_are_those_of_hipblas():
     done = translate("#include <cublas_v2.h>\nvoid f() { cublasHgemm(h, a, b, c); }\n")
     assert done.text.index("#define HIPBLAS_USE_HIP_HALF") < done.text.index("<hipblas/hipblas.h>")
+
+
+def test_the_storage_class_register_is_left_out():
+    done = translate("__device__ int f(int a) { register int x = a; return x; }\n", implicit=False)
+    assert "{ int x = a;" in done.text and not done.unported
