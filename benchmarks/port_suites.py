@@ -87,8 +87,9 @@ def samples(checkout: Path) -> dict[str, Path]:
 
 SUITES = {"hecbench": hecbench, "samples": samples}
 SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 12") for axis in "XYZ"),
-    "bscan": (("main.cu", "12*7*8*9*10", "12"),),
+    "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 24") for axis in "XYZ"),
+    "bonds": (("bondsEngine.cu", "{1000000}", "{512}"),),
+    "bscan": (("main.cu", "12*7*8*9*10", "4"),),
     "cmembench": (("main.cu", "4096*VECTOR_SIZE", "4*VECTOR_SIZE"),),
     "concat": (
         ("main.cu", "nhead <= 48", "nhead <= 6"),
@@ -104,7 +105,7 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
             "{7, 77, 177, 277, 377, 477}",
         ),
     ),
-    "match": (("main.cu", "(2048*8)", "(256)"),),
+    "match": (("main.cu", "(2048*8)", "(128)"),),
     "minisweep": (
         (
             "Makefile",
@@ -445,6 +446,8 @@ def run_status(rung: Rung) -> str:
         return AGREED
     if rung.status is RungStatus.RAN:
         return EMPTY
+    if rung.status is RungStatus.AS_ORIGINAL:
+        return ORIGINAL
     said = [d for d in rung.details if not d.startswith("the original too")]
     if rung.status is RungStatus.NOT_CHECKED:
         return _unchecked(said[0] if said else "")
