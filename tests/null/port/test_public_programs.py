@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.hipify import State, translate
+from kernelwright.hipify import State, translate, translate_make
 from kernelwright.hipify.table import load_map
 from kernelwright.port import port
 from kernelwright.port.compared import differences
@@ -328,3 +328,20 @@ def test_halves_of_cublas_are_those_of_hipblas():
 def test_the_storage_class_register_is_left_out():
     done = translate("__device__ int f(int a) { register int x = a; return x; }\n", implicit=False)
     assert "{ int x = a;" in done.text and not done.unported
+
+
+def test_memory_advice_takes_a_location_as_in_cuda_13_or_a_device():
+    text = (
+        "void f(int* p) { cudaMemLocation at; at.id = 0;\n"
+        "  cudaMemAdvise(p, 4, cudaMemAdviseSetReadMostly, at);\n"
+        "  cudaMemAdvise(p, 4, cudaMemAdviseSetReadMostly, 0); }\n"
+    )
+    done = translate(text).text
+    assert "hipMemAdvise_v2(p, 4, hipMemAdviseSetReadMostly, at)" in done
+    assert "hipMemAdvise(p, 4, hipMemAdviseSetReadMostly, 0)" in done
+
+
+def test_an_architecture_that_a_makefile_has_in_a_variable_is_dropped():
+    done = translate_make("ARCH = sm_60\nCFLAGS = -O3 -arch=$(ARCH)\n")
+    assert "CFLAGS = -O3 \n" in done.text
+    assert [f.construct for f in done.findings] == ["-arch=$(ARCH)"]
