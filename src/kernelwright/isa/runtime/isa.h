@@ -23,10 +23,14 @@ int isa_each_kernel(void* object, void (*tell)(void*, const char* name), void* t
 
 // A variable of the object: its bytes here; null if there is none.
 void* isa_symbol(void* object, const char* name, std::size_t* bytes);
+int isa_each_symbol(void* object, void (*tell)(void*, void* object, const char* name), void* to);
 // Accesses to a variable of the object go to `host` from now on. Returns 1 if there is none.
 int isa_place_symbol(void* object, const char* name, void* host);
 
 // Memory that kernels may access. Addresses are the host's own.
+// A function that finds the allocation that an address is in: it returns 0 if none.
+void isa_find_memory(int (*find)(unsigned long long at, unsigned long long* low,
+                                 unsigned long long* high));
 void isa_add_memory(const void* at, std::size_t bytes);
 void isa_drop_memory(const void* at);
 

@@ -17,7 +17,8 @@ std::map<u64, Range>& allocations() {  // what programs have allocated, by the a
   static auto& all = *new std::map<u64, Range>;
   return all;
 }
-const Range* recent = nullptr;
+Range recent{0, 0, nullptr};  // the allocation that was accessed last
+int (*find_elsewhere)(unsigned long long, unsigned long long*, unsigned long long*) = nullptr;
 
 char* within(const Range& r, u64 address, u32 bytes) {
   return address >= r.low && address + bytes <= r.high ? r.host + (address - r.low) : nullptr;
@@ -192,17 +193,24 @@ void prepare(Launch& at, const void* kernargs, std::size_t bytes) {
 }  // namespace
 
 char* memory_at(Wave& w, u64 address, u32 bytes, const Instruction& i) {
-  if (recent)
-    if (char* at = within(*recent, address, bytes)) return at;
+  if (char* at = within(recent, address, bytes)) return at;
   for (const auto* ranges : {&w.launch->ranges, &w.launch->object->ranges})
     for (const Range& r : *ranges)
       if (char* at = within(r, address, bytes)) return at;
   const auto found = allocations().upper_bound(address);
   if (found != allocations().end())
     if (char* at = within(found->second, address, bytes)) {
-      recent = &found->second;
+      recent = found->second;
       return at;
     }
+  unsigned long long low, high;
+  if (find_elsewhere && find_elsewhere(address, &low, &high)) {
+    const Range range{low, high, reinterpret_cast<char*>(low)};
+    if (char* at = within(range, address, bytes)) {
+      recent = range;
+      return at;
+    }
+  }
   char text[96];
   std::snprintf(text, sizeof text, "%u bytes at 0x%llx, which no allocation has: ", bytes, static_cast<unsigned long long>(address));
   throw Fault{"out-of-bounds", text + i.text};
@@ -234,6 +242,7 @@ int isa_launch(void* object, const char* kernel, const unsigned* grid, const uns
   Launch at{&of, &found->second, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, dynamic_lds_bytes};
   at.is_cooperative = is_cooperative;
   prepare(at, kernargs, kernarg_bytes);
+  recent = {};
   try {
     run_grid(at);
   } catch (...) {
@@ -279,13 +288,21 @@ int isa_place_symbol(void* object, const char* name, void* host) {
   return 0;
 }
 
+int isa_each_symbol(void* object, void (*tell)(void*, void*, const char*), void* to) {
+  const auto& symbols = static_cast<Object*>(object)->symbols;
+  for (const auto& [name, symbol] : symbols) tell(to, object, name.c_str());
+  return int(symbols.size());
+}
+
+void isa_find_memory(int (*find)(unsigned long long, unsigned long long*, unsigned long long*)) { find_elsewhere = find; }
+
 void isa_add_memory(const void* at, std::size_t bytes) {
-  recent = nullptr;
+  recent = {};
   allocations()[u64(at) + std::max<std::size_t>(bytes, 1)] = {u64(at), u64(at) + bytes, static_cast<char*>(const_cast<void*>(at))};
 }
 
 void isa_drop_memory(const void* at) {
-  recent = nullptr;
+  recent = {};
   auto& all = allocations();
   for (auto m = all.upper_bound(u64(at)); m != all.end() && m->second.low <= u64(at); m = all.erase(m)) {}
 }

@@ -76,6 +76,9 @@ char* simt_dynamic_base();
 std::size_t simt_dynamic_bytes();
 void simt_add_memory(const void* at, std::size_t bytes);
 void simt_drop_memory(const void* at);
+// The allocation that an address is in; 0 if none.
+int simt_memory_of(unsigned long long at, unsigned long long* low, unsigned long long* high);
+void simt_offload(const void* arguments, std::size_t bytes, std::uintptr_t site);
 void* simt_allocate(std::size_t bytes);
 void simt_free(void*);
 }
@@ -99,6 +102,17 @@ template <typename F, typename... A>
 SIMT_RAW int launch(Config at, F call, A&&... given) {
   auto held = std::make_tuple(std::forward<A>(given)...);
   return submit(at, [call, held]() mutable { std::apply(call, held); });
+}
+
+// The body of a kernel that another machine runs: its arguments, each at its natural alignment.
+template <typename... A>
+SIMT_RAW void offload(const A&... given) {
+  alignas(16) char packed[4096];
+  std::size_t end = 0;
+  ((end = (end + alignof(A) - 1) / alignof(A) * alignof(A),
+    std::memcpy(packed + end, reinterpret_cast<const void*>(&given), sizeof(A)), end += sizeof(A)),
+   ...);
+  simt_offload(packed, end, SIMT_SITE);
 }
 
 template <typename Array, typename Tag>
