@@ -11,6 +11,7 @@ import ctypes
 import gc
 import io
 import json
+import os
 import pickle
 import socket
 import sys
@@ -18,6 +19,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -30,6 +32,7 @@ from kernelwright.judge.sandbox.blank import WORTH_BYTES, made_blank
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.gate import GateInChild
+from kernelwright.judge.sandbox.isolation import READY_BUILDS
 from kernelwright.judge.sandbox.layout import (
     PROGRESS_BYTES,
     Slot,
@@ -192,6 +195,7 @@ class Worker:
             fresh_memory.begin_filling(self.device, self.memory.numel())
         compile_shader.install_where_asked()
         with _stage("import"):
+            link_libraries()
             namespace = self.namespace = load_source(program.source, setup)
         with _stage("construct"):
             if program.entry not in namespace:
@@ -329,6 +333,15 @@ class Worker:
         if self.outputs:
             self.held |= dict.fromkeys(hold, self.outputs[-1])
         self.outputs = []
+
+
+def link_libraries() -> None:
+    """Let the scratch hold the libraries in C++ that the judge has given the child, under the names
+    to which it would compile the same."""
+    if given := os.environ.get(READY_BUILDS):
+        for library in Path(given).glob("*.so"):
+            with contextlib.suppress(FileExistsError):  # another module of this child has had them
+                Path(os.environ["TORCH_EXTENSIONS_DIR"], library.name).symlink_to(library)
 
 
 def _copy(output: Any, slots: list[Slot], memory: torch.Tensor) -> None:
