@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from typing import Any
 
 from kernelwright.archive import Archive, Run
 from kernelwright.bench import known
+from kernelwright.bench.order import Order
 from kernelwright.bench.processes import (
     INTERRUPTED,
     Work,
@@ -30,9 +31,6 @@ from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.side_by_side import side_by_side
 from kernelwright.workers.workers import Target, Workers
 
-LARGE_SHARE, HUGE_SHARE = 0.3, 0.6
-"""Shares of the device's memory from which a task is large, so that two of them seldom fit side by
-side, and huge, so that few others fit beside it."""
 SIZE_LIMIT_S = 20.0
 """Seconds that finding out the size of a task may take."""
 
@@ -103,18 +101,8 @@ def run(
 
     with _sizes(mixed(entries), settings, target, workers, is_due) as share_of:
         order = Order(mixed(entries), share_of, len(workers.gpus) or workers.jobs)
-
-        def step(_: int) -> TaskOutcome | None:
-            piece = order.take()
-            if piece is None:
-                return None
-            try:
-                return search(piece.entry) if piece.is_search else survey(piece.entry)
-            finally:
-                order.end(piece)
-
         found = side_by_side(
-            step,
+            lambda _: order.do_next(search, survey),
             range(2 * len(entries)),
             jobs=workers.jobs,
             on_done=partial(_tell, on_done),
@@ -127,73 +115,6 @@ def run(
 def _tell(on_done: Callable[[TaskOutcome], None], outcome: TaskOutcome | None) -> None:
     if outcome is not None:
         on_done(outcome)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A piece of the work on a suite: the search of an entry, or a survey of the library for it."""
-
-    entry: SuiteEntry
-    is_search: bool = True
-    is_large: bool = False
-
-
-class Order:
-    """The order in which pieces of work begin; several threads take them.
-
-    At most ``n_large`` large tasks are under way while there are others: more would only wait for
-    each other's memory. Huge ones come last, and are surveyed before as large ones are searched.
-    """
-
-    def __init__(
-        self,
-        entries: Sequence[SuiteEntry],
-        share_of: Callable[[SuiteEntry], float | None],
-        n_large: int,
-    ) -> None:
-        """``share_of``: the share of the device's memory that an entry takes; None: it is not to
-        begin."""
-        self._share_of, self._n_large = share_of, n_large
-        self._unsized, self._small, self._large, self._last = deque(entries), *_queues(3)
-        self._n_under_way = 0
-        self._lock = threading.Lock()
-
-    def take(self) -> Piece | None:
-        """Return the next piece; None if there is none left."""
-        with self._lock:
-            while self._unsized and not (self._small or self._may_be_large()):
-                self._sort(self._unsized.popleft())
-            ranked = (self._small, self._large, self._last)
-            if self._may_be_large():
-                ranked = (self._large,)
-            piece = next((queue.popleft() for queue in ranked if queue), None)
-            self._n_under_way += piece is not None and piece.is_large
-            return piece
-
-    def end(self, piece: Piece) -> None:
-        """The work on a piece has ended."""
-        with self._lock:
-            self._n_under_way -= piece.is_large
-
-    def _may_be_large(self) -> bool:
-        return bool(self._large) and self._n_under_way < self._n_large
-
-    def _sort(self, entry: SuiteEntry) -> None:
-        """Put an entry into the queues that its size belongs to."""
-        share = self._share_of(entry)
-        if share is None:
-            return
-        if share > HUGE_SHARE:
-            self._large.append(Piece(entry, is_search=False, is_large=True))
-            self._last.append(Piece(entry))
-        elif share > LARGE_SHARE:
-            self._large.append(Piece(entry, is_large=True))
-        else:
-            self._small.append(Piece(entry))
-
-
-def _queues(n: int) -> list[deque[Piece]]:
-    return [deque() for _ in range(n)]
 
 
 def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
