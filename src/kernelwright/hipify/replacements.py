@@ -20,6 +20,8 @@ TYPEDEFS = {
 """CUDA structures whose counterparts are written differently after ``struct``. Source: HIP 7.1,
 hip_runtime_api.h: the first four are only type names, the others only tags."""
 
+SUFFIXES = ("s", "sv")
+"""Suffixes of string literals in the standard library."""
 WORDS = {
     **dict.fromkeys(("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI"), "HIP has no such macro"),
     "__grid_constant__": "HIP has no such promise; the parameter is read as it is",
@@ -34,6 +36,7 @@ def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]
     yield from _elaborated_types(source, own)
     yield from _words_without_meaning(source)
     yield from _member_templates(source)
+    yield from _literals_beside_macros(source)
 
 
 def _default_stream(source: Source) -> Iterator[Change]:
@@ -67,6 +70,18 @@ def _member_templates(source: Source) -> Iterator[Change]:
         reason = "clang wants the keyword before a member template of a dependent type"
         found = Finding(source.line(node), State.TRANSLATED, name, f"template {name}", reason)
         yield Change(found, (Edit(node.start_byte, node.start_byte, "template "),))
+
+
+def _literals_beside_macros(source: Source) -> Iterator[Change]:
+    """Yield strings that a macro's name follows without a space: nvcc reads two words, clang one
+    literal. Suffixes that begin with an underscore and the library's own are literals' indeed."""
+    for node in source.nodes("literal_suffix"):
+        name, literal = source.text_of(node), node.parent
+        if literal.children[0].type != "string_literal" or name in SUFFIXES or name[:1] == "_":
+            continue
+        reason = "clang wants a space between a string and a macro"
+        found = Finding(source.line(node), State.TRANSLATED, f'""{name}', f'"" {name}', reason)
+        yield Change(found, (Edit(node.start_byte, node.start_byte, " "),))
 
 
 def _words_without_meaning(source: Source) -> Iterator[Change]:

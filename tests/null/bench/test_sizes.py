@@ -4,12 +4,13 @@ import pytest
 
 from kernelwright.bench import suite
 from kernelwright.bench.processes import INTERRUPTED
+from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.workers import Target
 
-SIZES = (50, 10, {"what": "the search died"}, 90)
+SIZES = (70, 10, {"what": "the search died"}, 90)
 ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumerate(SIZES)]
 
 
@@ -19,7 +20,7 @@ def _on_a_shared_device(monkeypatch):
 
 
 def answers(is_due=lambda entry: True):
-    target = Target(Here("cuda:sm_90", {}), memory_bytes=100)
+    target = Target(Device("cuda"), Here("cuda:sm_90", {}), memory_bytes=100)
     with suite._sizes(ENTRIES, Settings(), target, None, is_due) as is_large:
         return [is_large(entry) for entry in ENTRIES]
 

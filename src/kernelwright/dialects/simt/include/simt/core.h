@@ -122,7 +122,12 @@ SIMT_RAW Array& shared(Tag) {
 }
 
 template <typename T>
-struct DynamicShared {  // `extern __shared__ T name[];`
+T (&dynamic_shared())[] {  // `extern __shared__ T name[];` in a function
+  return *reinterpret_cast<T(*)[]>(simt_dynamic_base());
+}
+
+template <typename T>
+struct DynamicShared {  // the same outside functions, where no block runs yet
   operator T*() const { return reinterpret_cast<T*>(simt_dynamic_base()); }
 };
 
@@ -172,8 +177,7 @@ SIMT_COORDINATES(simt_GridDim, gridDim, simt_grid_dim)
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
-#define __constant__ static
+#define __constant__
 #define __managed__
 #define __grid_constant__
 #define __shared__ static
