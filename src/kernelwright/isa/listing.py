@@ -50,6 +50,7 @@ _FLAGS = ("clamp", "glc", "slc", "dlc", "nt", "sc0", "sc1", "gds")
 """Modifiers of one word. Those of caches mean nothing where there are none."""
 _OUTPUT = {"mul:2": 1, "mul:4": 2, "div:2": 3}
 _ACCUMULATING = re.compile(r"^v_(dual_)?(fmac|mac|dot\w+c|dot2acc|pk_fmac)_\w+$")
+_BRANCH = re.compile(r"^s_c?branch")
 _WITHOUT_OPERANDS = re.compile(
     r"^s_(delay_alu|waitcnt_depctr|clause|nop|sendmsg|set_inst_prefetch_distance|waitcnt_vscnt"
     r"|waitcnt_expcnt|inst_prefetch|sleep|endpgm|barrier|setprio|sethalt|trap)$|^buffer_gl|"
@@ -115,6 +116,8 @@ def decoded(text: str, generation: int) -> Iterator[str]:
         for number, half in enumerate(halves):
             kind = "i" if number == 0 else "d"
             fields = _fields(half.strip(), width)
+            if _BRANCH.match(fields):  # the text may name a label instead of the distance
+                fields = f"{fields.split()[0]} ; k{int(raw[0], 16) & 0xFFFF}"
             yield f"{kind} {pc:x} {4 * len(raw)} {fields}\t{said}"
 
 
