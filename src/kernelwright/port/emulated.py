@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from kernelwright.port.compared import (
     written_since,
 )
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.port.programs import Builder, Program
+from kernelwright.port.programs import Builder, Program, Unit
 
 LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)
@@ -100,12 +100,13 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
         if isinstance(found, str):
             return Rung("emulate", RungStatus.NOT_CHECKED, (f"the original {found}",))
         details: list[str] = []
+        names = _renamed(original, ported)
         for width in machine.WIDTHS:
             for schedule in machine.SCHEDULES:
                 run, left = ran(program, folder, options, width=width, schedule=schedule)
                 where = f"{width} lanes, {schedule}"
                 details += [f"{where}: {said}" for said in _complaints(run, found)]
-                said_of = _differences(left, found, options.limit_s)
+                said_of = _differences(_with_names(left, names), found, options.limit_s)
                 if said_of and found.varies(schedule, folder, options):
                     said_of = [said + AS_ORIGINAL for said in said_of]
                 details += [f"{where}: {said}" for said in said_of]
@@ -114,6 +115,26 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
     own = tuple(f"the original too: {habit}" for habit in sorted(found.habits))
     said = (*dict.fromkeys(details), *own)
     return Rung("emulate", _status(details, found), said, values=found.values, units=units)
+
+
+def _renamed(original: Program, ported: Program) -> dict[str, str]:
+    """Return the names of files that the port gave other suffixes, by their new names: programs
+    print them by ``__FILE__``."""
+    before = {Path(unit.name).stem: Path(unit.name).name for unit in _units(original)}
+    after = (Path(unit.name) for unit in _units(ported))
+    return {p.name: before[p.stem] for p in after if before.get(p.stem, p.name) != p.name}
+
+
+def _units(program: Program) -> tuple[Unit, ...]:
+    return (program.main, *program.others)
+
+
+def _with_names(left: Left, names: Mapping[str, str]) -> Left:
+    """Return what a port left, with the original's names of its files in the output."""
+    output = left.output
+    for new, old in names.items():
+        output = output.replace(new, old)
+    return replace(left, output=output)
 
 
 def _status(details: Sequence[str], found: Reference) -> RungStatus:

@@ -303,3 +303,8 @@ def test_faults_that_the_original_has_as_well_are_a_status_of_their_own():
     good = OUTSIDE.replace("x[threadIdx.x + 1] = x", "x[threadIdx.x] += x")
     port = Program.of(translate(OUTSIDE).text)
     assert emulates(Program.of(good), port).status is RungStatus.FAILED
+
+
+def test_the_suffix_of_a_file_that_a_program_prints_is_no_difference(tmp_path):
+    (tmp_path / "a.cu").write_text(program(rest='printf("%s %d\\n", __FILE__, h[2]);'))
+    assert run(tmp_path).status is RungStatus.PASSED

@@ -45,7 +45,7 @@ CHECKS = (
 DEVICE_FLAGS = (
     "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off", "-fno-strict-return",
     "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-Wno-reserved-user-defined-literal",
-    "-fno-delete-null-pointer-checks",
+    "-fno-delete-null-pointer-checks", "-Wno-register",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
 collectives. Functions that end without a value return, and methods may ask whether there is an
