@@ -11,6 +11,7 @@ import math
 
 from kernelwright.compiler.fuse.flow import (
     Node,
+    Point,
     Stored,
     Unsupported,
     broadcast,
@@ -49,6 +50,8 @@ def attention(
         k, v = _repeated(k, q.shape[1]), _repeated(v, q.shape[1])
     if q.shape[:2] != k.shape[:2]:
         raise Unsupported("attention with heads that are broadcast")
+    if isinstance(q, Point):  # turned by its position: computed once, and not for every key
+        q = _stored(q)
     wide = compute(q.dtype)
     scores = cast(contract(q, permute(k, [0, 1, 3, 2])), wide)
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
@@ -83,9 +86,11 @@ def _weights(scores: Node) -> tuple[Node, Node]:
     top = point("where", none, constant(top, 0.0), top, dtype=top.dtype)
     weights = point("exp", point("sub", scores, broadcast(top, scores.shape)))
     total = fold("sum", weights, [3], keepdim=True)
-    strides = contiguous("", weights.shape, weights.dtype).strides
-    kept = Stored(weights.shape, weights.dtype, weights, strides)
-    return kept, point("where", none, constant(total, 1.0), total, dtype=total.dtype)
+    return _stored(weights), point("where", none, constant(total, 1.0), total, dtype=total.dtype)
+
+
+def _stored(node: Node) -> Stored:
+    return Stored(node.shape, node.dtype, node, contiguous("", node.shape, node.dtype).strides)
 
 
 PRODUCTS["scaled_dot_product_attention"] = attention
