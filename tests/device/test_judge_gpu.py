@@ -261,3 +261,66 @@ def test_the_same_module_against_itself_contains_one(judge):
         one = candidate(f"return self.right(x)  # {number}")
         spans.append(judged(judge, f"A/A {number}", one).timing.speedups["eager"])
     assert sum(span.low <= 1.0 <= span.high for span in spans) >= 4, spans
+
+
+LARGE_WEIGHTS = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(8192, 8192) for _ in range(3)])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def get_inputs():
+    return [torch.rand(16, 8192)]
+
+
+def get_init_inputs():
+    return []
+"""
+STATEFUL = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(1024, 512)
+        self.hidden = torch.randn(256, 512)
+
+    def forward(self, x, hidden):
+        self.hidden.copy_(hidden)
+        self.hidden = self.hidden.to(x.device)
+        self.hidden = torch.tanh(self.linear(torch.cat((x, self.hidden), dim=1)))
+        return self.hidden * 2
+
+
+def get_inputs():
+    return [torch.rand(256, 512), torch.rand(256, 512)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("source, kept", [(LARGE_WEIGHTS, {"eager_graph"}), (STATEFUL, set())])
+def test_a_setting_that_cannot_run_costs_the_others_nothing(source, kept):
+    """A graph whose weights were freed lost the context of the process that it shares with eager
+    mode, and with a module that puts tensors into itself no setting was left."""
+    task = Task("library", "builtin", source)
+    one = Candidate(source + "\nModelNew = Model\n", "torch")
+    with Judge(task, device=Device.parse("cuda"), settings=Settings(device="cuda")) as opened:
+        evaluation = judged(opened, "the reference", one)
+        print(f"  {opened.baseline_ns} {opened.dropped}")
+        assert evaluation.passed and {"eager", "compile"} <= set(opened.baseline_ns)
+        assert kept <= set(opened.baseline_ns) and not any(
+            "illegal" in w for w in opened.dropped.values()
+        )

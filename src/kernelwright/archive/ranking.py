@@ -14,7 +14,9 @@ from kernelwright.core.standing import Standing
 
 Pair = tuple[Proposal, Evaluation]
 
-BUCKET_RATIO = 1.1  # speedups closer than 10 % teach no contrast; intervals are about that wide
+CONTRAST = 1.1
+"""Smallest ratio of the speedups of two exemplars. Closer ones teach no contrast: intervals are
+about that wide."""
 FAILED_SHARE = 3  # at most every third exemplar shows a failure
 
 
@@ -115,12 +117,15 @@ def best_over_shapes(histories: Sequence[Iterable[Pair]]) -> list[Pair]:
     return best if mean > 1 and any(wins(found) for _, found in best) else []
 
 
-def exemplars(history: Iterable[Pair], n: int, seed: int) -> list[Exemplar]:
+def exemplars(
+    history: Iterable[Pair], n: int, seed: int, contrast: float = CONTRAST
+) -> list[Exemplar]:
     """At most ``n`` candidates to learn from: the best as the parent, then contrasts to it.
 
-    The passed ones come from distinct buckets of speed, drawn without replacement, faster buckets
-    more often; inside a bucket every candidate is as likely. 'better' ones beat the strongest
-    baseline and 'worse' ones do not. Up to a third are 'failed'. Same arguments, same exemplars.
+    The speedups of any two passed ones differ by the factor ``contrast`` or more. They come from
+    distinct buckets of that width, drawn without replacement, faster buckets more often; inside a
+    bucket every candidate is as likely. 'better' ones beat the strongest baseline and 'worse' ones
+    do not. Up to a third are 'failed'. Same arguments, same exemplars.
 
     Source:
         Buckets and their softmax: CUDA-L1, arXiv 2507.14111, section on contrastive exemplars.
@@ -132,20 +137,41 @@ def exemplars(history: Iterable[Pair], n: int, seed: int) -> list[Exemplar]:
     failed = [pair for pair in latest(history) if not pair[1].passed]
     shown = [Exemplar(*pair, role="parent") for pair in passed[:1]]
     n_failed = min(len(failed), n // FAILED_SHARE if passed else n)
-    for pair in _from_buckets(passed[1:], n - len(shown) - n_failed, draw):
+    for pair in _from_buckets(passed, n - len(shown) - n_failed, contrast, draw):
         shown.append(Exemplar(*pair, role="better" if wins(pair[1]) else "worse"))
     shown += [Exemplar(*pair, role="failed") for pair in draw.sample(failed, n_failed)]
     return shown
 
 
-def _from_buckets(pairs: Sequence[Pair], n: int, draw: random.Random) -> list[Pair]:
-    """One pair from each of up to ``n`` buckets; P(bucket) ∝ exp((mean - μ) / τ).
+def shuffled(shown: Sequence[Exemplar], seed: int) -> list[Exemplar]:
+    """The same candidates with one another's verdicts and roles, drawn by ``seed``.
 
-    Scores are logarithms of speedups; μ is the mean of the buckets' means, τ their spread.
+    It is the control of contrastive training: as much text, and scores that mean nothing.
     """
+    verdicts = [(each.evaluation, each.role) for each in shown]
+    random.Random(seed).shuffle(verdicts)
+    return [
+        Exemplar(each.proposal, *verdict) for each, verdict in zip(shown, verdicts, strict=True)
+    ]
+
+
+def _from_buckets(
+    passed: Sequence[Pair], n: int, contrast: float, draw: random.Random
+) -> list[Pair]:
+    """Up to ``n`` pairs after the first, each from another bucket; P(bucket) ∝ exp((mean - μ) / τ).
+
+    Scores are logarithms of speedups; μ is the mean of the buckets' means, τ their spread. A pair
+    that is too close to one that was drawn before, or to the first, is left out.
+    """
+    apart = math.log(contrast)
+
+    def is_apart(pair: Pair, other: Pair) -> bool:
+        return abs(_score(pair) - _score(other)) >= apart
+
     buckets: dict[int, list[Pair]] = {}
-    for pair in pairs:
-        buckets.setdefault(round(_score(pair) / math.log(BUCKET_RATIO)), []).append(pair)
+    for pair in passed[1:]:
+        if is_apart(pair, passed[0]):
+            buckets.setdefault(math.floor(_score(pair) / apart), []).append(pair)
     means = {key: statistics.fmean(map(_score, pairs)) for key, pairs in buckets.items()}
     centre = statistics.fmean(means.values()) if means else 0.0
     spread = statistics.pstdev(means.values()) if len(means) > 1 else 1.0
@@ -154,7 +180,10 @@ def _from_buckets(pairs: Sequence[Pair], n: int, draw: random.Random) -> list[Pa
         keys = list(buckets)
         weights = [math.exp((means[key] - centre) / spread) for key in keys]
         (key,) = draw.choices(keys, weights)
-        chosen.append(draw.choice(buckets.pop(key)))
+        drawn = draw.choice(buckets.pop(key))
+        chosen.append(drawn)
+        left = {key: [p for p in pairs if is_apart(p, drawn)] for key, pairs in buckets.items()}
+        buckets = {key: pairs for key, pairs in left.items() if pairs}
     return chosen
 
 

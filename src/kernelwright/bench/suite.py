@@ -31,9 +31,9 @@ from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.side_by_side import side_by_side
 from kernelwright.workers.workers import Target, Workers
 
-LARGE_SHARE = 0.3
-"""Share of the device's memory from which a task is large: at most two large tasks can be judged
-side by side."""
+LARGE_SHARE = 0.6
+"""Share of the device's memory from which a task is large: no two of them can be judged side by
+side, and few others beside one."""
 SIZE_LIMIT_S = 20.0
 """Seconds that finding out the size of a task may take."""
 
@@ -69,9 +69,10 @@ def run(
 
     Each search has a GPU or a share of it, and cores, to itself; the judge's device lock keeps
     timings on one device apart. A search that takes longer than ``limit_s`` seconds is stopped, and
-    none is begun after ``total_s`` seconds. Tasks that need much device memory come last; for them
-    the library is timed first, and if it is as fast as a copy nothing is searched. Ctrl-C stops the
-    searches; their results are kept, and the same call resumes.
+    none is begun after ``total_s`` seconds. Tasks that need most of a device's memory come last;
+    for them the library is timed before, beside the other searches, and if it is as fast as a copy
+    nothing is searched. Ctrl-C stops the searches; their results are kept, and the same call
+    resumes.
 
     Raises:
         DeviceError: there is no such device.
@@ -102,14 +103,11 @@ def run(
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
     with _sizes(mixed(entries), settings, target, workers, is_due) as is_large:
-        steps = [
-            partial(_if_size, is_large, large, work, entry)
-            for work, large in ((search, False), (survey, True), (search, True))
-            for entry in mixed(entries)
-        ]
+        first = [partial(_by_size, is_large, search, survey, entry) for entry in mixed(entries)]
+        last = [partial(_by_size, is_large, _nothing, search, entry) for entry in mixed(entries)]
         found = side_by_side(
             operator.call,
-            steps,
+            [*first, *last],
             jobs=workers.jobs,
             on_done=partial(_tell, on_done),
             on_interrupt=workers.interrupt,
@@ -123,14 +121,19 @@ def _tell(on_done: Callable[[TaskOutcome], None], outcome: TaskOutcome | None) -
         on_done(outcome)
 
 
-def _if_size(
-    is_large: Callable[[SuiteEntry], bool | None],
-    large: bool,
-    work: Callable[[SuiteEntry], TaskOutcome | None],
-    entry: SuiteEntry,
+Piece = Callable[[SuiteEntry], TaskOutcome | None]
+
+
+def _by_size(
+    is_large: Callable[[SuiteEntry], bool | None], small: Piece, large: Piece, entry: SuiteEntry
 ) -> TaskOutcome | None:
-    """Do the work on an entry if it is of this size."""
-    return work(entry) if is_large(entry) is large else None
+    """Do the work on an entry that belongs to its size; nothing if its size is not known."""
+    size = is_large(entry)
+    return None if size is None else (large if size else small)(entry)
+
+
+def _nothing(entry: SuiteEntry) -> None:
+    """The work on an entry that has had its turn."""
 
 
 def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:

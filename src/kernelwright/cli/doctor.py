@@ -23,6 +23,7 @@ from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
 from kernelwright.dialects.simt.metal import msl_missing
+from kernelwright.isa import isa_missing
 
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that installs it, what its absence costs
@@ -204,6 +205,7 @@ def _ports() -> Iterator[MachineFact]:
         ("2 emulate", "run on this CPU", machine.emulation_missing()),
         ("3 nvidia", "run beside its original", nvidia.nvcc_missing() or nvidia.gpu_missing()),
         ("4 amd", "run on an AMD GPU", amdgpu.gpu_missing() or amdgpu.hipcc_missing()),
+        ("5 isa", "run as AMD instructions", amdgpu.compile_missing() or isa_missing()),
     ):
         if lacks is None:
             yield MachineFact("ports", name, PRESENT, checked)

@@ -196,10 +196,26 @@ def compile_hip(
     """
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "code.o")
-        run = _clang(source, built, target, (*(f"-I{path}" for path in includes), *flags, "-c"))
-        if run.returncode:
-            return Compiled(target, False, _errors(run.stderr))
+        errors = code_object(source, built, target=target, includes=includes, flags=flags)
+        if errors:
+            return Compiled(target, False, errors)
         return Compiled(target, True, (), read_resources(built))
+
+
+def code_object(
+    source: Path,
+    built: Path,
+    *,
+    target: str,
+    includes: tuple[Path, ...] = (),
+    flags: tuple[str, ...] = (),
+) -> tuple[str, ...]:
+    """Write the linked device code of ``source`` for ``target`` to ``built``; return the errors.
+
+    Call it only if :func:`compile_missing` says that nothing is missing.
+    """
+    run = _clang(source, built, target, (*(f"-I{path}" for path in includes), *flags, "-c"))
+    return _errors(run.stderr) if run.returncode else ()
 
 
 def stand_ins(source: Path) -> tuple[str, ...]:

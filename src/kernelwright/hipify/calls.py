@@ -81,8 +81,8 @@ def _change(source: Source, call: Any, rule: dict[str, Any], became: str) -> Cha
     if "prepend" in rule:
         comma = ", " if given else ""
         edits.append(Edit(listed.start_byte + 1, listed.start_byte + 1, rule["prepend"] + comma))
-    if "wrap" in rule and len(given) > rule["wrap"]["index"]:
-        edits += _wrapped(given[rule["wrap"]["index"]], rule["wrap"]["text"])
+    for wrap in rule.get("wrap", ()):
+        edits += _wrapped(given[wrap["index"]], wrap["text"]) if len(given) > wrap["index"] else []
     if "unwrap" in rule and given:
         edits = [
             Edit(call.start_byte, given[0].start_byte, ""),

@@ -131,8 +131,26 @@ class Names:
                 if row.hip != name:
                     edit = Edit(node.start_byte, node.end_byte, row.hip)
                 yield edit, self._known(node, row)
+            elif label := self._label(node):
+                yield label, self._left_out(node, row)
             elif row.library != "device" or node.parent.type in ("call_expression", MACRO_BODY):
                 yield None, self._no_counterpart(node, row)
+
+    def _label(self, node: Any) -> Edit | None:
+        """Return the edit that leaves out a label of a switch, if ``node`` is its whole value."""
+        case, colon = node.parent, node.next_sibling
+        if case.type != "case_statement" or colon is None or colon.type != ":":
+            return None
+        return Edit(case.start_byte, colon.end_byte, "")
+
+    def _left_out(self, node: Any, row: Row) -> Finding:
+        return Finding(
+            self.source.line(node),
+            State.CHANGED,
+            row.cuda,
+            reason="ROCm has no such value, so the label is left out",
+            advice="the statements after it can no longer be reached by this value",
+        )
 
     def includes(self) -> Iterator[tuple[Edit | None, Finding]]:
         """Yield the edit and finding of each include of a library's header."""

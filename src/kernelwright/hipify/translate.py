@@ -190,7 +190,8 @@ def _prelude(source: Source, to: str, functions: str, implicit: bool) -> list[Ed
     became = {api.headers[path].hip for path in paths if path in api.headers} | set(paths)
     of_blas = any(path in api.headers and api.headers[path].hip == BLAS for path in paths)
     lines = [_BLAS_OF_ROCM_6] if to == "hip" and of_blas else []
-    uses = _DEVICE_WORDS.search(source.text) is not None or any(p.endswith(".h") for p in paths)
+    uses = _DEVICE_WORDS.search(source.text) is not None or _has_own_header(source)
+    uses |= any(path.endswith(".h") for path in paths)
     if implicit and uses and RUNTIME[to] not in became:
         lines.append(f"#include <{RUNTIME[to]}>\n")
     if implicit and to == "hip":
@@ -202,6 +203,14 @@ def _prelude(source: Source, to: str, functions: str, implicit: bool) -> list[Ed
         at = _after_includes(source, source.root)
         edits.append(Edit(at, at, functions))
     return edits
+
+
+def _has_own_header(source: Source) -> bool:
+    """Return whether a file includes a header of the program, which may use what CUDA declares."""
+    return any(
+        node.child_by_field_name("path").type == "string_literal"
+        for node in source.nodes("preproc_include")
+    )
 
 
 def _brought_by_cublas(source: Source, became: set[str]) -> str:
@@ -220,10 +229,7 @@ def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
     Source: crt/common_functions.h of CUDA 13 (string.h, time.h) and its declaration of assert.
     """
     called = {callee(source, call) for call in source.nodes("call_expression")}
-    has_own = any(
-        node.child_by_field_name("path").type == "string_literal"
-        for node in source.nodes("preproc_include")
-    )
+    has_own = _has_own_header(source)
     for header, (own, functions) in _OF_NVCC.items():
         if (has_own or called & functions) and not included & {header, own}:
             yield header

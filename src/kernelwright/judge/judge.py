@@ -311,7 +311,7 @@ class Judge:
         fails: then each is judged by itself."""
         indices = {str(n): n for n, submission in enumerate(batch) if submission.error is None}
         with contextlib.suppress(DeviceError, RunnerFailed, MemoryError):
-            self._baselines.wait()
+            self._baselines.measure()
             with self.device_lock.exclusive(), memory_apart(), self.oracle.computing():
                 while indices:
                     runners = {name: batch[index].built for name, index in indices.items()}

@@ -7,13 +7,12 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from kernelwright.models.given import Given
+from kernelwright.models.given import Given, tensors_of
 
 EAGER, GRAPH, COMPILE, COMPILE_GRAPH = "eager", "eager_graph", "compile", "compile_graph"
 LIBRARY = (EAGER, GRAPH, COMPILE_GRAPH, COMPILE)
@@ -38,7 +37,8 @@ class Graphed:
     """A model captured in a CUDA graph for one set of inputs, and replayed for others like them.
 
     The outputs are overwritten by the next call, as with ``torch.compile``'s CUDA graphs. A call
-    with other shapes, or with gradients wanted, runs the model itself.
+    with other shapes, or with gradients wanted, runs the model itself. A replay writes to the
+    tensors of caches as a call does, and counts as a change of them.
     """
 
     def __init__(self, model: nn.Module, *args: Any, **named: Any) -> None:
@@ -53,8 +53,10 @@ class Graphed:
                     model(*given[0], **given[1])
             torch.cuda.current_stream().wait_stream(side)
             self._graph = torch.cuda.CUDAGraph()
-            with as_eager(), torch.cuda.graph(self._graph):
+            before = [(held, held._version) for held in tensors_of(given)]
+            with as_eager(), own_workspaces(), torch.cuda.graph(self._graph):
                 self._outputs = model(*given[0], **given[1])
+            self._written = [held for held, version in before if held._version != version]
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         inputs, kind = pytree.tree_flatten((args, named))
@@ -68,22 +70,47 @@ class Graphed:
             if isinstance(one, torch.Tensor):
                 held.copy_(one)
         self._graph.replay()
+        torch.autograd.graph.increment_version(self._written)
         return self._outputs
+
+
+@contextlib.contextmanager
+def own_workspaces() -> Iterator[None]:
+    """Context in which a captured graph gets workspaces of cuBLAS in its own memory.
+
+    One that an earlier capture made lies in that graph's memory. It goes with that graph as soon as
+    torch.compile records graphs of its own, and replays would write to what is no longer there.
+    """
+    torch._C._cuda_clearCublasWorkspaces()
+    try:
+        yield
+    finally:
+        torch._C._cuda_clearCublasWorkspaces()
 
 
 @contextlib.contextmanager
 def as_eager() -> Iterator[None]:
     """Context in which models of transformers run as eager ones do while they are captured.
 
-    Told of a capture they would build masks that eager calls go without. A choice that depends on
-    values still ends the capture with an error.
+    Told of a capture they would build masks that eager calls go without, and modules would get
+    other inputs than their kernels serve. A choice that depends on values still ends the capture
+    with an error. The library has no setting for it, so its own question is answered otherwise for
+    as long as the capture takes, during which no other call may use the device anyway.
     """
     known = sys.modules.get("transformers.utils.import_utils")
-    if known is None or not hasattr(known, "is_cuda_stream_capturing"):
+    question = getattr(known, "is_cuda_stream_capturing", None)
+    if known is None or question is None:
         yield
         return
-    with mock.patch.object(known, "is_cuda_stream_capturing", lambda: False):
+    known.is_cuda_stream_capturing = _no  # type: ignore[attr-defined]
+    try:
         yield
+    finally:
+        known.is_cuda_stream_capturing = question  # type: ignore[attr-defined]
+
+
+def _no() -> bool:
+    return False
 
 
 def _fits(one: Any, held: Any) -> bool:

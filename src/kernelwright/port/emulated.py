@@ -87,7 +87,7 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
         details: list[str] = []
         for width in machine.WIDTHS:
             for schedule in machine.SCHEDULES:
-                run, left = _ran(program, folder, options, width=width, schedule=schedule)
+                run, left = ran(program, folder, options, width=width, schedule=schedule)
                 where = f"{width} lanes, {schedule}"
                 details += [f"{where}: {said}" for said in _complaints(run, found)]
                 said_of = faults_of(left, found.runs, options.limit_s)
@@ -117,19 +117,19 @@ def reference(original: Program, folder: Path, options: RunOptions) -> Reference
     runs = []
     complaints: tuple[machine.Complaint, ...] = ()
     for _ in range(N_ORIGINAL):
-        run, left = _ran(program, folder, options)
+        run, left = ran(program, folder, options)
         if run.exit_code < 0 or run.exit_code in (machine.LATE, machine.HANG):
             return "; ".join([ended(run.exit_code, run.errors, options.limit_s), *_said(run)])
         runs.append(left)
         complaints = complaints or run.complaints
     idle = None
     if not any(_LIBRARIES.search(u.text) for u in (original.main, *original.others)):
-        _, idle = _ran(program, folder, options, is_idle=True)
+        _, idle = ran(program, folder, options, is_idle=True)
     values = counted(runs, idle)
     return Reference(tuple(runs), complaints, tuple(values.items()), units)
 
 
-def _ran(
+def ran(
     program: Path,
     folder: Path,
     options: RunOptions,
@@ -137,12 +137,13 @@ def _ran(
     width: int = 32,
     schedule: str = "forward",
     is_idle: bool = False,
+    environment: tuple[tuple[str, str], ...] = (),
 ) -> tuple[machine.EmulatedRun, Left]:
     """Run a program in a copy of its folder, and return the run and what it left."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         place = workplace(options.folder, Path(scratch, "run"))
         before = snapshot(place)
-        how = machine.Running(options.arguments, options.limit_s, options.stdin, place)
+        how = machine.Running(options.arguments, options.limit_s, options.stdin, place, environment)
         run = machine.run(program, width=width, schedule=schedule, how=how, is_idle=is_idle)
         files = dict(written_since(before, place, options.compare))
     return run, Left(run.exit_code, run.output, files, run.errors, run.copies)

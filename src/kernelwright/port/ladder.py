@@ -6,9 +6,11 @@
   what the original leaves there, and does nothing wrong that the emulation detects.
 3 nvidia: it runs on an NVIDIA GPU through a header layer and prints what the original prints there.
 4 amd: it runs on an AMD GPU. Rung 2 is in ``emulated.py``, rungs 3 and 4 are in ``hardware.py``.
+5 isa: its kernels, compiled for an AMD GPU, run instruction by instruction on the CPU, and it
+  leaves what the original leaves. It says less than rung 4 and more than rung 2: it is in
+  ``instructions.py``.
 
-A rung that cannot be checked on this machine says "not checked". An emulation of AMD's instructions
-would stand between rungs 3 and 4; it does not exist yet.
+A rung that cannot be checked on this machine says "not checked".
 """
 
 from __future__ import annotations

@@ -58,6 +58,8 @@ class Builder:
     folder: Path
     rewritten: Callable[[str], str] = str
     """The change to the text of each unit and header before it is compiled."""
+    linked: tuple[Path, ...] = ()
+    """Objects and shared libraries that every program is linked with."""
     _objects: dict[str, Path | machine.BuildError] = field(default_factory=dict)
 
     def build(self, program: Program) -> tuple[Path, tuple[str, ...]]:
@@ -74,7 +76,7 @@ class Builder:
         built = self.folder / f"{len(self._objects)}.program"
         for _ in range(MAX_ROUNDS):
             try:
-                machine.link(objects, built)
+                machine.link([*objects, *self.linked], built)
                 return built, tuple(unit.name for unit in units)
             except machine.UndefinedError as error:
                 added = list(self._defining(error, program, units))

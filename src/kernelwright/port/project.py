@@ -34,6 +34,7 @@ from kernelwright.port.emulated import NO_OPTIONS, RunOptions, at_folder, emulat
 from kernelwright.port.exact import read_exact, write_exact
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
+from kernelwright.port.instructions import emulated_target, executes
 from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, lint
 from kernelwright.port.outputs import output_path, write_outputs, write_report
 from kernelwright.port.programs import Program, Unit
@@ -52,9 +53,10 @@ from kernelwright.port.tree import (
 )
 from kernelwright.proposers.port.repair import Repair, Repairs, UnfinishedFile
 
-RUNGS = (0, 1, 2, 3, 4)
+RUNGS = (0, 1, 2, 3, 4, 5)
 DEFAULT_RUNGS = (0, 1)
 EMULATED = 2
+INSTRUCTIONS = 5
 FUNCTIONS = "port_functions.h"
 """Header of the helper functions of a project's port."""
 REPORTED_EVERY_S = 2.0
@@ -319,18 +321,30 @@ class _Project:
                 rungs.append(_compile_strings(translation.text, self.options))
             elif number == 2 and is_program:
                 rungs.append(self._emulate(path, translation.text))
+            elif number == INSTRUCTIONS and is_program and self.options.to == "hip":
+                rungs.append(self._execute(path, translation.text))
             elif number in HARDWARE and is_unit:
                 rungs.append(self._on_hardware(number, path))
         return tuple(rungs)
 
-    def _emulate(self, path: Path, ported: str) -> Rung:
+    def _programs(self, path: Path, ported: str) -> tuple[Program, Program]:
+        """Return the original program of a file's main function, and its port."""
         others = self._others(path)
         original = Program(self._unit(path), tuple(self._unit(p) for p in others))
         port_ = Program(
             self._ported_unit(path, ported), tuple(self._ported_unit(p) for p in others)
         )
-        beside = None if self.root.is_file() else path.parent
-        return emulates(original, port_, at_folder(self.options.running, beside))
+        return original, port_
+
+    def _running(self, path: Path) -> RunOptions:
+        return at_folder(self.options.running, None if self.root.is_file() else path.parent)
+
+    def _emulate(self, path: Path, ported: str) -> Rung:
+        return emulates(*self._programs(path, ported), self._running(path))
+
+    def _execute(self, path: Path, ported: str) -> Rung:
+        target = emulated_target(self.options.targets)
+        return executes(*self._programs(path, ported), target, self._running(path))
 
     def with_unrun(self, files: Sequence[PortedFile]) -> list[PortedFile]:
         """Return the files; those with device code that no program ran say so, if rung 2 was asked
@@ -397,7 +411,7 @@ def _check(options: PortOptions) -> None:
     check_targets(options.targets)
     for rung in options.numbers:
         if rung not in RUNGS:
-            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose from 0, 1, 2, 3, 4")
+            raise UsageError(f"no rung {rung}", seen=str(rung), do="choose from 0, 1, 2, 3, 4, 5")
 
 
 def _translated(

@@ -9,7 +9,7 @@ from kernelwright.hipify import Finding, State, Translation
 from kernelwright.port.ladder import Rung, RungStatus
 from kernelwright.proposers.port.repair import Repair
 
-RUNG_NAMES = (("lint", "build"), ("compile",), ("emulate",), ("nvidia",), ("amd",))
+RUNG_NAMES = (("lint", "build"), ("compile",), ("emulate",), ("nvidia",), ("amd",), ("isa",))
 """Names of each rung, by its number; a build file's rung 0 is called 'build'."""
 BUILD_RUNG = "build"
 
@@ -95,7 +95,12 @@ class PortReport:
             for_targets = f" for {_counted(n, 'target')}" if n else ""
             units = f"{_passed(compiled)} of {_counted(len(compiled), 'unit')}"
             parts.append(f"{units} compile{for_targets}")
-        for name, where in (("emulate", "run"), ("nvidia", "run on NVIDIA"), ("amd", "run on AMD")):
+        for name, where in (
+            ("emulate", "run"),
+            ("nvidia", "run on NVIDIA"),
+            ("amd", "run on AMD"),
+            ("isa", "run as AMD instructions"),
+        ):
             rungs = [r for r in self.rungs_named(name) if r.units]
             if rungs:
                 values = sum(n for r in rungs if r.status is RungStatus.PASSED for _, n in r.values)

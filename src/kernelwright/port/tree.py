@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 from kernelwright.core.errors import UsageError
 from kernelwright.hipify import Finding, State, Translation
+from kernelwright.hipify.table import load_map
 from kernelwright.hipify.unreadable import is_blank
 from kernelwright.port.build_flags import is_built
 from kernelwright.port.exact import read_exact
@@ -36,6 +38,21 @@ _DEVICE = re.compile(
 _BUILDS = re.compile(r"cuda|nvcc|hip\b|hip_|hipcc|\.(cu|hip)\b", re.IGNORECASE)
 _SCRIPTS = re.compile(r"\.(cu|hip)['\"]|CUDAExtension")
 """Python files that build device code: ``setup.py`` and callers of torch's loaders."""
+
+
+_WORD = re.compile(r"\b[A-Za-z_]\w+\b")
+
+
+@cache
+def _renamed() -> frozenset[str]:
+    """Return the names of CUDA and HIP that a port writes in another way."""
+    rows = [r for r in load_map("hip").names.values() if r.is_mapped and r.hip != r.cuda]
+    return frozenset(name for row in rows for name in (row.cuda, row.hip)) - {"int"}
+
+
+def has_device_code(text: str) -> bool:
+    """Return whether a text has device code, or names that a port renames: types of numbers too."""
+    return _DEVICE.search(text) is not None or not _renamed().isdisjoint(_WORD.findall(text))
 
 
 def is_build_file(path: Path) -> bool:
@@ -160,14 +177,14 @@ def _is_of_device(path: Path, text: str) -> bool:
         return _BUILDS.search(text) is not None
     if path.suffix == ".py" and _SCRIPTS.search(text):
         return True
-    return path.suffix == ".cu" or _DEVICE.search(text) is not None
+    return path.suffix == ".cu" or has_device_code(text)
 
 
 def _with_includes(root: Path) -> dict[Path, str]:
     """Return a file, and the files with device code in its folder that it includes."""
     found = {root: root.name}
     for path in with_includes(root):
-        if path.suffix == ".cu" or (is_header(path) and _DEVICE.search(read_exact(path))):
+        if path.suffix == ".cu" or (is_header(path) and has_device_code(read_exact(path))):
             found.setdefault(path, str(path.relative_to(root.parent)))
     return found
 
@@ -185,6 +202,6 @@ def with_foreign_headers(path: Path, translation: Translation, folder: Path) -> 
             file=str(path.name),
         )
         for line, name, found in includes_outside(path, folder)
-        if _DEVICE.search(found.read_text(errors="replace"))
+        if has_device_code(found.read_text(errors="replace"))
     ]
     return replace(translation, findings=(*left, *translation.findings)) if left else translation

@@ -22,8 +22,8 @@ device does nothing of its own: that share is how long a GPU is idle that judges
 SHARES = ("share/right", "share/faster", "share/copies", "share/cheats", "time/judging_share")
 N_ROWS = 16
 SHOWN = (
-    "model", "dialects", "device", "reward", "exemplars", "smooth", "tasks", "group", "updates",
-    "rank",
+    "model", "dialects", "device", "reward", "advantage", "exemplars", "contrast", "shuffled",
+    "tasks", "group", "updates", "rank",
 )  # fmt: skip
 """Of a recipe; the archive has all."""
 

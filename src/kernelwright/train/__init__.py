@@ -1,8 +1,8 @@
 """Training: a language model learns to write better kernels from the judge's verdicts.
 
-``train(recipe, pairs)`` runs or resumes one stage: supervised fine-tuning ('sft'), then
-reinforcement learning on correctness ('selfsup') and on speed with scored exemplars
-('contrastive').
+``train(recipe, pairs)`` runs or resumes one stage: supervised fine-tuning ('sft'), preferences
+between archived answers ('prefer'), then reinforcement learning on correctness ('selfsup') and on
+speed with scored exemplars ('contrastive').
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.dataset.pairs import Pair
-from kernelwright.train.recipes import PRESETS, STAGES, Recipe, recipe
+from kernelwright.train.recipes import PRESETS, STAGES, SUPERVISED, Recipe, recipe
 
-__all__ = ["PRESETS", "STAGES", "Recipe", "Trained", "leave", "recipe", "train"]
+__all__ = ["PRESETS", "STAGES", "SUPERVISED", "Recipe", "Trained", "leave", "recipe", "train"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class Trained:
 def train(recipe: Recipe, pairs: Sequence[Pair] = ()) -> Trained:
     """Run a stage, from its last checkpoint if there is one.
 
-    ``pairs`` come from a dataset. The sft stage learns from them; the other stages take their tasks
-    from them, or from the archive if there are no pairs. Only the train split is used.
+    ``pairs`` come from a dataset. The sft and the prefer stage learn from them; the other stages
+    take their tasks from them, or from the archive if there are no pairs. Only the train split is
+    used.
 
     Raises:
         UsageError: the model does not exist, there is nothing to learn from, the stage was begun

@@ -97,6 +97,7 @@ def settings(recipe: Recipe) -> dict[str, Any]:
     return {
         "output_dir": str(recipe.folder / "checkpoints"),
         "learning_rate": recipe.rate,
+        "max_grad_norm": recipe.gradient_norm,
         "bf16": on_gpu,
         # Set explicitly so that several processes can form a group without a GPU too.
         "use_cpu": not torch.accelerator.is_available(),

@@ -49,6 +49,10 @@ class Prompts:
     """Share of prompts that show no exemplars although there are some."""
     fits: Callable[[Messages], bool] = lambda messages: True
     """Whether a prompt is short enough. A prompt that is too long loses its exemplars."""
+    contrast: float = ranking.CONTRAST
+    """Smallest ratio of the speeds of two kernels that a prompt shows."""
+    shuffled: bool = False
+    """Whether the kernels of a prompt show one another's verdicts, as a control."""
     among: frozenset[str] | None = None
     """The kernels that may be shown, by ``Candidate.normal``; None allows the whole archive."""
 
@@ -96,7 +100,8 @@ class Prompts:
             mine = [pair for pair in mine if pair[0].candidate.normal in self.among]
         # The order in which answers were judged depends on timing; sorting makes the seed decide.
         mine.sort(key=lambda pair: pair[0].candidate.digest)
-        return tuple(ranking.exemplars(mine, self.exemplars, seed))
+        shown = ranking.exemplars(mine, self.exemplars, seed, self.contrast)
+        return tuple(ranking.shuffled(shown, seed) if self.shuffled else shown)
 
     def _asked(
         self, task: Task, question: Question, parts: Sequence[str], shown: tuple[Exemplar, ...]

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kernelwright.archive import without_password
+from kernelwright.archive import ranking, without_password
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.core.option import Option, with_option
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import reward
+from kernelwright.train.reward import ADVANTAGES, CLIPPED, PARTS
 
-STAGES = ("sft", "selfsup", "contrastive")
+STAGES = ("sft", "prefer", "selfsup", "contrastive")
+SUPERVISED = ("sft", "prefer")
+"""The stages that learn from a dataset alone, without sampling answers."""
 FILE_NAME = "recipe.json"
 DATASET = "dataset"
 """Key of the dataset's digest in that file; the digest is empty if tasks come from the archive."""
@@ -153,11 +156,30 @@ class Recipe:
         Option("Reward speed, right or milestone.", metavar="NAME", default="the preset's"),
     )
     """A name in ``reward.REWARDS``."""
-    smooth: bool = with_option(
-        True,
-        Option("Clip the z-scores of each group's rewards, or not.", default="as the preset"),
+    advantage: str = with_option(
+        CLIPPED,
+        Option(
+            "Compare a group's rewards as clipped z-scores, as scaled by their deviation, or with "
+            "correctness and speed in parts.",
+            metavar="|".join(ADVANTAGES),
+            default="the preset's",
+        ),
     )
-    """Whether rewards are clipped z-scores of their group, or only divided by its deviation."""
+    """One of ``reward.ADVANTAGES``."""
+    gradient_norm: float = with_option(
+        1.0, Option("Cut the gradient of a step down to this norm.", default="", above=0)
+    )
+    """Largest norm of a step's gradient."""
+    clip_high: float = with_option(
+        0.2,
+        Option(
+            "Let an update raise an answer's probability by at most this share.",
+            default="",
+            above=0,
+        ),
+    )
+    """Upper bound of the probability ratio minus 1 (``epsilon_high``). It has an effect only with
+    several ``updates``. DAPO, arXiv 2503.14476, uses 0.28."""
     exemplars: int = with_option(
         2,
         Option(
@@ -171,6 +193,33 @@ class Recipe:
     bare: float = with_option(0.5, Option("Let this share of prompts show none.", least=0, most=1))
     """Share of prompts that show no exemplars although there are some. A model that always sees
     kernels never learns to write one from the task alone, which every search begins with."""
+    contrast: float = with_option(
+        ranking.CONTRAST,
+        Option(
+            "Show, or prefer, kernels whose speeds differ by at least this factor.",
+            above=1,
+        ),
+    )
+    """Smallest ratio of the speeds of two kernels that a prompt shows, or of the kernels of a pair
+    in the prefer stage."""
+    shuffled: bool = with_option(
+        False,
+        Option(
+            "Give the kernels that a prompt shows one another's verdicts: the control that tells "
+            "contrast from more text. Or their own (default).",
+            default="",
+        ),
+    )
+    """Whether the kernels of a prompt show one another's verdicts."""
+    preference: float = with_option(
+        0.1, Option("Hold a preferred model this close to the one before it.", above=0)
+    )
+    """The beta of DPO in the prefer stage, arXiv 2305.18290."""
+    imitation: float = with_option(
+        0.2, Option("Weigh the loss of the preferred answer itself by this.", least=0)
+    )
+    """Weight of the supervised loss on the chosen answer beside DPO's in the prefer stage. Without
+    it DPO may make both answers less likely."""
     jobs: int = with_option(
         4, Option("Judge the answers to this many tasks side by side.", least=1)
     )
@@ -198,9 +247,10 @@ class Recipe:
                     f"{name} is out of range", seen=f"{value}", do=f"give a number from 0 to {most}"
                 )
         reward.find(self.reward)
+        _check_advantage(self.advantage, self.reward)
         if self.vllm:
             _check_vllm(self.vllm, self.stage, self.model)
-        if self.stage != "sft" and self.group < 2:
+        if self.stage not in SUPERVISED and self.group < 2:
             raise UsageError(
                 "a group needs at least two answers, because they are compared with one another",
                 seen=f"group {self.group}",
@@ -238,6 +288,24 @@ class Recipe:
         return 2e-4 * (1 if self.rank else 0.1) * (1 if self.stage == "sft" else 0.1)
 
 
+def _check_advantage(advantage: str, name: str) -> None:
+    """Check that there is such an advantage, and that it goes with the reward of this name.
+
+    Raises:
+        UsageError: there is no such advantage, or it does not use the reward.
+    """
+    if advantage not in ADVANTAGES:
+        raise UsageError(
+            f'no advantage "{advantage}"', seen=advantage, do=nearest(advantage, ADVANTAGES)
+        )
+    if advantage == PARTS and name != "speed":
+        raise UsageError(
+            "advantages in parts count correctness and speed, and no other reward",
+            seen=f"reward {name}",
+            do="leave the reward at speed, or give --advantage clipped",
+        )
+
+
 def _check_vllm(vllm: str, stage: str, model: str) -> None:
     """Check that ``vllm`` names a vLLM and that it can open the model.
 
@@ -246,7 +314,7 @@ def _check_vllm(vllm: str, stage: str, model: str) -> None:
             a URL that contains a secret.
     """
     if vllm == COLOCATE:
-        if stage != "sft" and model.endswith(".gguf"):  # sft asks for no answers
+        if stage not in SUPERVISED and model.endswith(".gguf"):  # only the others ask for answers
             raise UsageError(
                 "vLLM cannot open a .gguf file for training",
                 seen=model,
@@ -269,19 +337,31 @@ def _check_vllm(vllm: str, stage: str, model: str) -> None:
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # arXiv 2507.14111: stage 2 rewards correctness, stage 3 contrasts two scored kernels.
     "cuda-l1": {
-        "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
-        "contrastive": {"reward": "speed", "exemplars": 2, "smooth": True},
+        "selfsup": {"reward": "right", "exemplars": 0, "advantage": "scaled"},
+        "contrastive": {"reward": "speed", "exemplars": 2, "advantage": "clipped"},
     },
     # The same trainer, reward and budget, with prompts that show no kernels: the baseline that
     # contrastive training must beat.
     "plain": {
-        "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
-        "contrastive": {"reward": "speed", "exemplars": 0, "smooth": True},
+        "selfsup": {"reward": "right", "exemplars": 0, "advantage": "scaled"},
+        "contrastive": {"reward": "speed", "exemplars": 0, "advantage": "clipped"},
+    },
+    # Correctness and speed rewarded apart, exemplars of clearly different speeds, small steps.
+    "parts": {
+        "selfsup": {"reward": "right", "exemplars": 0, "advantage": "scaled"},
+        "contrastive": {
+            "reward": "speed",
+            "exemplars": 2,
+            "advantage": "parts",
+            "contrast": 1.25,
+            "gradient_norm": 0.2,
+            "clip_high": 0.28,
+        },
     },
     # arXiv 2507.05687: reinforcement by execution alone, without exemplars.
     "autotriton": {
-        "selfsup": {"reward": "right", "exemplars": 0, "smooth": False},
-        "contrastive": {"reward": "right", "exemplars": 0, "smooth": False},
+        "selfsup": {"reward": "right", "exemplars": 0, "advantage": "scaled"},
+        "contrastive": {"reward": "right", "exemplars": 0, "advantage": "scaled"},
     },
 }
 

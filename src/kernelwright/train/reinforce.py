@@ -18,6 +18,7 @@ from kernelwright.llm.chat import ends
 from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
 from kernelwright.train.prompts import Messages, Prompts
 from kernelwright.train.recipes import COLOCATE, Recipe
+from kernelwright.train.reward import SCALED
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.rollouts import Rollouts, prompt_ids
 from kernelwright.train.watch import Curve, Deadline, Sound
@@ -47,7 +48,16 @@ def trainer(
         return len(prompt_ids(tokenizer, messages)) <= recipe.max_prompt_tokens
 
     threads = resolve_threads(recipe.threads)
-    prompts = Prompts(archive, pool.device, threads, recipe.exemplars, recipe.bare, fits)
+    prompts = Prompts(
+        archive,
+        pool.device,
+        threads,
+        recipe.exemplars,
+        recipe.bare,
+        fits,
+        contrast=recipe.contrast,
+        shuffled=recipe.shuffled,
+    )
     short = [t for t in tasks if fits(prompts.ask(t, dialects[0], recipe.seed).messages)]
     if not short:
         raise UsageError(
@@ -96,7 +106,8 @@ def _grpo(recipe: Recipe, n_tasks: int, stops: Sequence[int]) -> Any:
         temperature=recipe.temperature,
         max_steps=recipe.steps or UNBOUNDED,
         lr_scheduler_type="constant",
-        scale_rewards="none" if recipe.smooth else "group",
+        scale_rewards="group" if recipe.advantage == SCALED else "none",
+        epsilon_high=recipe.clip_high,
         beta=0.0,
     )
 

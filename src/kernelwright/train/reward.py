@@ -109,6 +109,12 @@ REWARDS: dict[str, Callable[[Judged], float | None]] = {
 }
 
 
+CLIPPED, SCALED, PARTS = "clipped", "scaled", "parts"
+ADVANTAGES = (CLIPPED, SCALED, PARTS)
+"""How the rewards of a group become advantages: clipped z-scores (``smoothed``), rewards that the
+trainer divides by their deviation, or correctness and speed apart (``in_parts``)."""
+
+
 def find(name: str) -> Callable[[Judged], float | None]:
     """Return the reward function of this name.
 
@@ -132,6 +138,40 @@ def smoothed(rewards: Sequence[float | None]) -> list[float | None]:
     return [None if r is None else max(-LIMIT, min(LIMIT, (r - centre) / spread)) for r in rewards]
 
 
+def in_parts(judged: Sequence[Judged]) -> list[float | None]:
+    """Return the advantages of one group's answers, correctness and speed apart.
+
+    The part for correctness is 1 for a correct kernel of the policy's own and 0 for any other
+    answer (less for a refused one), minus the group's mean. It weighs 1 if less than half of the
+    group is correct, and a half otherwise. The part for speed compares correct kernels with one
+    another: it is the logarithm of the speedup minus its mean over them, at most ``LIMIT`` up or
+    down, and 0 while less than half of the group is correct. Neither part is divided by a
+    deviation, so a group whose speeds differ by noise alone has small advantages. None, for a fault
+    of the machine or of the task, does not count.
+
+    Source:
+        Speed counts only among correct answers, and only where half of the group is correct:
+        DRTriton and KernelZero. Advantages without a division: Dr. GRPO, arXiv 2503.20783.
+    """
+    counted = [each for each in judged if not _is_blameless(each)]
+    earned = [each for each in counted if _is_earned(each)]
+    if not counted:
+        return [None] * len(judged)
+    is_mostly_right = 2 * len(earned) >= len(counted)
+    weight = 0.5 if is_mostly_right else 1.0
+    centre = statistics.fmean(_rightness(each) for each in counted)
+    logs = {id(each): math.log(_lowest(each)) for each in earned if _lowest(each) > 0}
+    mean = statistics.fmean(logs.values()) if logs else 0.0
+
+    def advantage(each: Judged) -> float | None:
+        if _is_blameless(each):
+            return None
+        faster = logs.get(id(each), mean) - mean if is_mostly_right else 0.0
+        return weight * (_rightness(each) - centre) + max(-LIMIT, min(LIMIT, faster))
+
+    return [advantage(each) for each in judged]
+
+
 def returns(rewards: Sequence[float | None]) -> list[float | None]:
     """Return the discounted return of each turn of a conversation.
 
@@ -149,6 +189,14 @@ def returns(rewards: Sequence[float | None]) -> list[float | None]:
 def jumps(speedup: Ratio | None, best: float) -> bool:
     """Whether a speedup exceeds the ``best`` so far by so much that it must be measured again."""
     return speedup is not None and speedup.low > JUMP * max(best, 1.0)
+
+
+def _rightness(judged: Judged) -> float:
+    """Return 1 for a correct kernel of the policy's own, and 0 or a refusal's reward otherwise."""
+    found = judged.evaluation
+    if found is not None and not found.passed:
+        return REFUSED.get(found.status, WRONG)
+    return float(_is_earned(judged))
 
 
 def _is_blameless(judged: Judged) -> bool:

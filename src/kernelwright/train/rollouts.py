@@ -84,16 +84,18 @@ class Rollouts:
     def earn(
         self, judged: list[Judged], log_metric: Callable[[str, float], None], **_: Any
     ) -> list[float | None]:
-        """Return the rewards of a batch of answers; None where the machine was at fault."""
+        """Return what each answer of a batch earned; None where the machine was at fault."""
         earned = [reward.find(self.recipe.reward)(each) for each in judged]
         self._log(judged, earned, log_metric)
         n_turns, size = self.recipe.turns, self.recipe.group * self.recipe.turns
+        groups = range(0, len(judged), size)
+        if self.recipe.advantage == reward.PARTS:
+            earned = [e for at in groups for e in reward.in_parts(judged[at : at + size])]
         for at in range(0, len(earned), n_turns):
             earned[at : at + n_turns] = reward.returns(earned[at : at + n_turns])
-        if not self.recipe.smooth:
+        if self.recipe.advantage != reward.CLIPPED:
             return earned
-        groups = [earned[at : at + size] for at in range(0, len(earned), size)]
-        return [each for group in groups for each in reward.smoothed(group)]
+        return [e for at in groups for e in reward.smoothed(earned[at : at + size])]
 
     def _turn(self, asked: Sequence[Asked], trainer: Any) -> list[Turn]:
         """Generate one answer to each prompt and judge it."""

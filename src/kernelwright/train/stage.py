@@ -90,12 +90,14 @@ def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
 
 
 def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
-    from kernelwright.train import reinforce, sft
+    from kernelwright.train import prefer, reinforce, sft
     from kernelwright.train.reward_pool import RewardPool
 
     archive = stack.enter_context(Archive(recipe.archive)) if recipe.archive else None
     if recipe.stage == "sft":
         return sft.trainer(recipe, pairs, archive)
+    if recipe.stage == "prefer":
+        return prefer.trainer(recipe, pairs, archive)
     if archive is None:
         raise UsageError(
             "reinforcement needs an archive for its verdicts",

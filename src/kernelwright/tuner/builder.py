@@ -14,7 +14,7 @@ import os
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,10 +28,11 @@ from kernelwright.tuner.question import Question
 
 LIMIT_S = 60
 """Longest time in seconds for one candidate."""
-_COMPILED: list[Any] = []
-"""The kernels that this process has compiled."""
-NICENESS = 10
-"""Builds leave the processor to what is timed."""
+NICENESS, STEP, LOWEST = 5, 2, 19
+"""Builds leave the processor to what is timed, and the later ones to the first, which promise more:
+each is by a step less urgent than the one before."""
+SIDE_BY_SIDE = 4
+"""Number of kernels of one candidate that are compiled at a time."""
 
 
 def serve_builds(channel: Connection, question: Question, architecture: str) -> None:
@@ -39,7 +40,9 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
     that is done, well or not. Ends when the other side hangs up."""
     torch.set_grad_enabled(False)
     os.nice(NICENESS)
-    compile_without_gpu(int(architecture.removeprefix("sm_").rstrip("a")))
+    n_begun = 0
+    kernels = Kernels()
+    compile_without_gpu(int(architecture.removeprefix("sm_").rstrip("a")), kernels)
     meta = map_tensors(lambda tensor: tensor.to("meta"), question.arguments)
     n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
     waiting: deque[tuple[str, str, str]] = deque()
@@ -65,8 +68,10 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
             name, source, entry = waiting.popleft()
             pid = os.fork()
             if pid == 0:
-                _compile(source, entry, question, meta)
+                os.nice(min(LOWEST - NICENESS, STEP * n_begun))
+                _compile(source, entry, question, meta, kernels)
             running[os.pidfd_open(pid)] = pid, name
+            n_begun += 1
 
 
 def remember_tritons_version() -> None:
@@ -78,7 +83,61 @@ def remember_tritons_version() -> None:
         triton_key()
 
 
-def compile_without_gpu(capability: int) -> None:
+class Kernels:
+    """Compiles kernels side by side, each in a process that is forked from this one."""
+
+    def __init__(self) -> None:
+        self._running: deque[tuple[int, int]] = deque()
+        """Of each process its number, and the end of the pipe that gives its kernel's name."""
+        self._begun: set[tuple[Any, ...]] = set()
+        self._names: set[str] = set()
+        self.all_compiled = True
+
+    def compile(self, kernel: Any, grid: Any, arguments: Sequence[Any], options: Any) -> None:
+        """Begin to compile a kernel for these arguments, if that has not begun yet."""
+        form = (id(kernel), *map(_form, arguments), *map(str, options.items()))
+        if form in self._begun:
+            return
+        self._begun.add(form)
+        if len(self._running) >= SIDE_BY_SIDE:
+            self._wait_for_one()
+        read_fd, write_fd = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(LIMIT_S)
+            with contextlib.suppress(BaseException):
+                compiled = kernel.warmup(*arguments, grid=grid, **options)
+                compile_launcher(compiled)
+                os.write(write_fd, cache_entry(compiled.hash).encode())
+            os._exit(0)
+        os.close(write_fd)
+        self._running.append((pid, read_fd))
+
+    def finish(self) -> set[str]:
+        """Wait for all kernels; return the names of their entries in Triton's cache."""
+        while self._running:
+            self._wait_for_one()
+        return self._names
+
+    def _wait_for_one(self) -> None:
+        pid, read_fd = self._running.popleft()
+        with os.fdopen(read_fd) as pipe:
+            name = pipe.read()
+        os.waitpid(pid, 0)
+        self._names |= {name} - {""}
+        self.all_compiled &= bool(name)
+
+
+def _form(argument: Any) -> tuple[Any, ...]:
+    """Return what a kernel's text depends on of an argument, or more."""
+    if isinstance(argument, torch.Tensor):
+        return ("tensor", argument.dtype)
+    if hasattr(argument, "block_shape"):  # a descriptor
+        return ("descriptor", argument.base.dtype, *argument.block_shape)
+    return (type(argument), argument)
+
+
+def compile_without_gpu(capability: int, kernels: Kernels) -> None:
     """Let all launches of this process only compile their kernels, for GPUs of a compute
     capability such as 90."""
     from triton.backends.compiler import GPUTarget
@@ -88,21 +147,18 @@ def compile_without_gpu(capability: int) -> None:
     driver.set_active(_NoGpu(GPUTarget("cuda", capability, 32)))
 
     def launcher(kernel: Any, grid: Any) -> Any:
-        return lambda *arguments, **options: _COMPILED.append(
-            kernel.warmup(*arguments, grid=grid, **options)
-        )
+        return lambda *arguments, **options: kernels.compile(kernel, grid, arguments, options)
 
     KernelInterface.__getitem__ = launcher
 
 
-def compile_launchers(kernels: Iterable[Any]) -> None:
-    """Compile the C code with which Triton launches kernels, which takes half a second for every
+def compile_launcher(kernel: Any) -> None:
+    """Compile the C code with which Triton launches a kernel, which takes half a second for every
     new list of parameters; without a driver none is compiled here."""
     with contextlib.suppress(Exception):  # an interface of Triton's own, which changes
         from triton.backends.nvidia.driver import CudaLauncher
 
-        for kernel in kernels:
-            CudaLauncher(kernel.src, kernel.metadata)
+        CudaLauncher(kernel.src, kernel.metadata)
 
 
 def compile_driver() -> None:
@@ -171,12 +227,14 @@ def compile_candidate(source: str, entry: str, question: Question, arguments: li
             module(*arguments)
 
 
-def _compile(source: str, entry: str, question: Question, arguments: list[Any]) -> NoReturn:
-    """Compile a candidate in this process, note what lies in the cache for it, and end."""
+def _compile(
+    source: str, entry: str, question: Question, arguments: list[Any], kernels: Kernels
+) -> NoReturn:
+    """Compile a candidate from this process, note what lies in the cache for it, and end."""
     signal.alarm(LIMIT_S)
     with contextlib.suppress(BaseException):
         compile_candidate(source, entry, question, arguments)
-        compile_launchers(_COMPILED)
-        names = {cache_entry(kernel.hash) for kernel in _COMPILED}
-        note_of(Path(os.environ["TRITON_CACHE_DIR"]), source).write_text(" ".join(names))
+        names = kernels.finish()
+        if kernels.all_compiled:
+            note_of(Path(os.environ["TRITON_CACHE_DIR"]), source).write_text(" ".join(names))
     os._exit(0)

@@ -15,7 +15,19 @@ VARIANTS = ("own matmul", "channels last", "recomputation", "per reduction")
 """Words in the names of variants."""
 KINDS = ("nest", "product", "convolution", "recurrence", "attention")
 SIZES = ("bytes", "flops", "rows", "columns", "k", "batch", "passes")
-FORMS = ("point", "window", "row", "column", "gather", "bounds", "exp", "sum", "max", "bfloat16")
+FORMS = (
+    "point",
+    "exchanged",
+    "window",
+    "row",
+    "column",
+    "gather",
+    "bounds",
+    "exp",
+    "sum",
+    "max",
+    "bfloat16",
+)
 """The words of a step's form that a schedule depends on."""
 NUMBERS = (
     "block", "block_m", "block_n", "block_k", "warps", "stages", "group", "parts", "rows",

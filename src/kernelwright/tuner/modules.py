@@ -42,7 +42,8 @@ def imported(source: str, name: str, folder: Path) -> dict[str, Any]:
 
 
 def constructed(kind: Any, question: Question) -> torch.nn.Module:
-    """Return a module of the class ``kind`` that shares the question's weights.
+    """Return a module of the class ``kind`` that shares the question's parameters. Its buffers are
+    its own: a call may write to them, and a CUDA graph of another module's would be captured anew.
 
     It is made without memory if possible, since drawing a large layer's weights takes longer than
     a trial.
@@ -54,12 +55,22 @@ def constructed(kind: Any, question: Question) -> torch.nn.Module:
             if device == "meta":
                 module.load_state_dict(question.state, strict=False, assign=True)
                 if not any(tensor.is_meta for tensor in _tensors(module)):
+                    _own_buffers(module)
                     return module
             else:
                 module = module.to(question.device)
                 load_weights(module, dict(question.state))
                 return module
     raise AssertionError("a module is always made on the CPU")
+
+
+def _own_buffers(module: torch.nn.Module) -> None:
+    """Replace all buffers by copies; those that are one tensor stay one."""
+    copies: dict[int, torch.Tensor] = {}
+    for part in module.modules():
+        for name, buffer in part._buffers.items():
+            if buffer is not None:
+                part._buffers[name] = copies.setdefault(id(buffer), buffer.clone())
 
 
 def _tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Outline
@@ -69,10 +70,7 @@ class Pool:
         self._fill(n, [one.proposal for one in tried], until)
         if not self._waiting:
             return []
-        known = [
-            (one.proposal, self.expected(one.proposal), float(np.log(one.time_ns))) for one in tried
-        ]
-        promise = gains(known, [(one, self.expected(one)) for one in self._waiting])
+        promise = self._promise(self._waiting, tried)
         promised = promise if tried else np.full_like(promise, np.inf)
         promise[[self._candidates.goes_first(one) for one in self._waiting]] = np.inf
         order = [int(place) for place in np.argsort(-promise, kind="stable")]
@@ -83,6 +81,24 @@ class Pool:
         self._left = float(promised[order[n:]].max(initial=0.0))
         self._waiting = [self._waiting[place] for place in sorted(order[n:])]
         return taken
+
+    def promising(
+        self, taken: Sequence[Proposal], tried: Sequence[Tried], least: float
+    ) -> list[str]:
+        """Return the digests of those of the ``taken`` that are expected to save at least this
+        share of the best time, now that others were ``tried``; the most promising first."""
+        if not taken:
+            return []
+        promise = self._promise(taken, tried)
+        order = [int(place) for place in np.argsort(-promise, kind="stable")]
+        return [taken[place].candidate.digest for place in order if promise[place] >= least]
+
+    def _promise(self, proposals: Sequence[Proposal], tried: Sequence[Tried]) -> NDArray[Any]:
+        """Return the gain that each proposal promises, as a logarithm."""
+        known = [
+            (one.proposal, self.expected(one.proposal), float(np.log(one.time_ns))) for one in tried
+        ]
+        return gains(known, [(one, self.expected(one)) for one in proposals])
 
     def expected_gain(self, taken: Iterable[str]) -> float:
         """Return the share of the best time that a candidate is expected to save at most, of those

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kernelwright.compiler.codegen.outline import PRODUCTS
 from kernelwright.core.trial import Outline, StepOutline
 
 Knobs = Mapping[str, Any]
@@ -45,8 +46,17 @@ FASTER = {
     "native": 8.0, "tf32": 5.0, "fp16x2_3": 3.6, "bf16x3_6": 1.9, "parts": 1.9,
 }  # fmt: skip
 """How much faster products are than in float32, by their precision."""
-LIBRARY_SHARE = 0.7
-"""The share of a roofline that the library's kernels are assumed to reach."""
+LIBRARY_SHARE, PRODUCT_SHARE = 0.7, 0.8
+"""The share of a roofline that the library's kernels reach, and that its products in float32 do:
+cuBLAS took 2.7 ms for 4096 x 4096 x 4096 on an H200."""
+CONVOLVED_FLOPS, CONVOLVED_BYTES = 2.8, 3.0
+"""How much faster the library convolves in TF32, which its flag allows, than float32 products run,
+and how many times it moves its operands, whose layout it changes on the way: fitted to six of
+KernelBench's problems on an H200, where it reached 160 TFLOP/s at 64 channels and more. It adds a
+bias in a pass of its own."""
+EXCHANGED = 12.0
+"""How much longer a kernel takes that reads along one axis and writes along another without tiles:
+10 to 20 times as measured on an H200."""
 REREAD = 0.3
 """The cost of reading a row again, which is in a cache, as a share of reading it from memory."""
 LEAST_FILL = 1 / 16
@@ -76,18 +86,31 @@ def step_ns(step: StepOutline, knobs: Knobs, on: Machine) -> float:
     rate = on.flops_per_s
     moved_ns = step.sizes["bytes"] / on.bytes_per_s * 1e9
     if step.kind == "library":
-        return max(moved_ns, step.sizes["flops"] / rate * 1e9) / LIBRARY_SHARE
+        return _library_ns(step, moved_ns, on)
     rate *= FASTER.get(str(knobs.get("precision")), 1.0) if on.kind != "cpu" else 1.0
     flops_ns = step.sizes["flops"] / rate * 1e9
     if "block_m" in knobs or "mr" in knobs:
         flops_ns *= _waste_of_tiles(step, knobs)
     elif not _keeps_rows(step, knobs):
         moved_ns *= 1.0 + REREAD * step.sizes.get("passes", 0.0)
+    if step.form.get("exchanged") and knobs.get("shape") == "lanes" and on.kind != "cpu":
+        moved_ns *= EXCHANGED
     n_programs = programs_of(step, knobs)
     fill = 1.0 if n_programs is None else _fill(n_programs, on.n_units)
     if knobs.get("parallel") == "none":
         fill = 1.0 / on.n_units
     return max(moved_ns, flops_ns) / fill
+
+
+def _library_ns(step: StepOutline, moved_ns: float, on: Machine) -> float:
+    """Return the time of a call of the library."""
+    flops_ns = step.sizes["flops"] / on.flops_per_s * 1e9
+    words = {word for call in step.form for word in call.split(".")}
+    if on.kind != "cpu" and any(word.startswith("conv") for word in words):
+        bias_ns = step.sizes.get("bias_bytes", 0.0) / on.bytes_per_s * 1e9 / LIBRARY_SHARE
+        return max(CONVOLVED_BYTES * moved_ns, flops_ns / CONVOLVED_FLOPS) + bias_ns
+    share = LIBRARY_SHARE if words.isdisjoint(PRODUCTS) else PRODUCT_SHARE
+    return max(moved_ns, flops_ns) / share
 
 
 def programs_of(step: StepOutline, knobs: Knobs) -> float | None:
@@ -127,10 +150,12 @@ def _keeps_rows(step: StepOutline, knobs: Knobs) -> bool:
 
 def _waste_of_tiles(step: StepOutline, knobs: Knobs) -> float:
     """Return the factor by which a product's tiles do more work than its results need: padding, and
-    operands that a thin tile reads more often."""
+    operands that a thin tile reads more often. Those of split operands were fitted to products of
+    4096 x 4096 x 4096 and 2048 x 4096 x 8192 on an H200."""
     rows, columns = step.sizes["rows"], step.sizes["columns"]
     if "block_m" in knobs:
-        m, n, reuse = float(knobs["block_m"]), float(knobs.get("block_n", 1)), 32.0
+        m, n = float(knobs["block_m"]), float(knobs.get("block_n", 1))
+        reuse = 12.0 if knobs.get("split") == "before" else 32.0
     else:
         m, n, reuse = float(knobs["mr"]), 16.0 * knobs.get("nv", 1), 1.0
     padded = math.ceil(rows / m) * m * math.ceil(columns / n) * n / max(1.0, rows * columns)

@@ -30,8 +30,9 @@ from kernelwright.tuner.tuner import BATCH, Tuner
 SHARE = 0.5
 """Share of the brief's time for trials; the rest is for verdicts on the best."""
 LEAST_S = 4.0
-"""Seconds for trials, if the share is as long, however long the capture and the worker's start
-take: a search of some seconds would otherwise end with its first race."""
+"""Seconds for trials from the first race on, if the budget is as long, however long the capture,
+the worker's start and the first compilers take: a search of some seconds would otherwise end with
+its first race."""
 N_JUDGED = 3
 """Number of candidates that go to the judge in a round."""
 
@@ -102,7 +103,7 @@ class TunedRules:
 
     def _best(self, brief: Brief) -> list[Proposal]:
         """Try candidates, and return the best of those that were not proposed before."""
-        least_s = min(SHARE * brief.budget_s, LEAST_S)
+        least_s = min(brief.budget_s, LEAST_S)
         until = time.monotonic() + SHARE * brief.budget_s
         try:
             tuner = self._tuner = self._tuner or self._opened(brief)

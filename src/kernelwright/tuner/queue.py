@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kernelwright.core.candidate import Proposal
 from kernelwright.tuner.process import TunerProcess
@@ -45,26 +45,48 @@ class BuildQueue:
             )
         self._waiting |= {p.candidate.digest: p for p in proposals}
 
-    def take(self, n: int, least: int, until: float) -> list[Proposal]:
+    def proposals(self) -> list[Proposal]:
+        """Return the candidates that wait, in the order in which they came."""
+        return [*self._waiting.values()]
+
+    def wait_for_first(self, until: float) -> None:
+        """Wait until the candidate that came first is compiled, at most until the time ``until``.
+
+        It promises most, and large products take longest to compile: without this, a first race
+        would be among what is compiled soonest.
+        """
+        while self._waiting and next(iter(self._waiting)) in self._building:
+            if time.monotonic() > until:
+                return
+            self._note_built()
+
+    def take(
+        self, n: int, least: int, until: float, among: Collection[str] | None = None
+    ) -> list[Proposal]:
         """Return at most ``n`` candidates that are compiled, in the order in which they came; none
-        if there are none at all.
+        if there are none at all. ``among``: the digests to take from, in their order; None: all.
 
         It waits for ``n`` of them, but not for more than ``least`` of them for long, and after the
         time ``until`` not for more than one.
         """
         start_s = time.monotonic()
         while True:
-            ready = [name for name in [*self._waiting] if name not in self._building]
+            names = [*self._waiting] if among is None else [x for x in among if x in self._waiting]
+            ready = [name for name in names if name not in self._building]
             now_s = time.monotonic()
             wanted = n if now_s < start_s + PATIENCE_S else min(n, least)
-            wanted = min(wanted if now_s < until else 1, len(self._waiting))
+            wanted = min(wanted if now_s < until else 1, len(names))
             if len(ready) >= wanted:
                 return [self._waiting.pop(name) for name in ready[:n]]
-            ended = self._process.built(POLL_S)
-            if ended is None:  # the worker compiles them
-                self._building.clear()
-            else:
-                self._building -= set(ended)
+            self._note_built()
+
+    def _note_built(self) -> None:
+        """Wait a moment for the compilers, and note what they have done."""
+        ended = self._process.built(POLL_S)
+        if ended is None:  # the worker compiles them
+            self._building.clear()
+        else:
+            self._building -= set(ended)
 
     def close(self) -> None:
         """Stop all compilers."""

@@ -35,6 +35,9 @@ PATIENCE = 2
 bring any, whatever the pool expects."""
 N_FINAL = 8
 """Number of candidates in the last race."""
+FIRST_S = 20.0
+"""Seconds for which the first race waits at most for the candidate that promises most. A product's
+kernels take 2 to 4 s of a core to compile, and several searches share the cores."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Tuner:
         self._on_trials = on_trials
         self._tried: dict[str, Tried] = {}
         self._n_without_gain = 0
+        self._n_known = 0
+        """Number of candidates that were tried when the queue was last refilled."""
         self._size, self._took_s, self._n_fresh = min(FIRST, batch_size), 0.0, 0
 
     @property
@@ -85,7 +90,7 @@ class Tuner:
     def run(self, until: float, *, least_s: float = 0.0) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left
         that promises a gain. The first race is run in any case, and there are at least ``least_s``
-        seconds from the moment at which the worker and a first candidate stand ready.
+        seconds from its begin: when the worker and the candidate that promises most stand ready.
 
         Raises:
             CannotCapture: no part of the module can be captured.
@@ -94,32 +99,51 @@ class Tuner:
         """
         with ThreadPoolExecutor(1, "candidates") as pool, contextlib.ExitStack() as stack:
             stack.callback(self._queue.close)
-            ahead = pool.submit(self._refill, until)
+            ahead = self._refilling(pool, until)
             self._runner.start()
             self._wait_for(ahead)
+            self._queue.wait_for_first(time.monotonic() + FIRST_S)
             until = max(until, time.monotonic() + least_s)
             while not self._is_over(until):
                 self._wait_for(ahead)
-                if self._is_exhausted():
-                    return
-                least = FIRST if self._tried else 1  # the sooner anything is known, the better
-                batch = self._queue.take(self._size_until(until), least, until)
+                if ahead.done() and self._is_exhausted():
+                    if self._n_known == len(self._tried):
+                        return
+                    ahead = self._refilling(pool, until)
+                    continue
+                batch = self._next_batch(until)
                 if not batch:
                     return
                 if self._builds_ahead and ahead.done():
-                    ahead = pool.submit(self._refill, until)
+                    ahead = self._refilling(pool, until)
                 self._race(batch)
                 if not self._builds_ahead:
-                    ahead = pool.submit(self._refill, until)
+                    ahead = self._refilling(pool, until)
+
+    def _refilling(self, pool: ThreadPoolExecutor, until: float) -> Future[None]:
+        self._n_known = len(self._tried)
+        return pool.submit(self._refill, until)
+
+    def _next_batch(self, until: float) -> list[Proposal]:
+        """Return the next candidates to race: those that still promise a gain, if there are any."""
+        least = FIRST if self._tried else 1  # the sooner anything is known, the better
+        return self._queue.take(self._size_until(until), least, until, self._promising() or None)
+
+    def _promising(self) -> list[str]:
+        """Return the candidates of the queue that promise a gain; before any was tried, all."""
+        if not self._tried:
+            return [*self._queue]
+        return self._pool.promising(self._queue.proposals(), self._ranked(), NOISE)
 
     def _wait_for(self, ahead: Future[None]) -> None:
-        """Wait for candidates: for all of them where writing texts would disturb the race.
+        """Wait for candidates that promise a gain: for all where writing texts would disturb the
+        race.
 
         Raises:
             CannotCapture, TaskError: as for ``run``.
         """
         while self._builds_ahead and not ahead.done():
-            if len(self._queue):
+            if self._promising():
                 return
             time.sleep(POLL_S)
         ahead.result()

@@ -57,6 +57,24 @@ def test_all_that_a_killed_process_held_are_tried_again_each_in_one_of_its_own(j
     assert len({runner.child.pid for runner in kept.values()}) == len(kept)
 
 
+@pytest.mark.parametrize(
+    "more", [(Setting("one", "dies", process="other"), Setting("two", "lives", process="other"))]
+)
+def test_one_that_fails_when_it_is_timed_costs_the_others_nothing(judge):
+    judge.start_baselines()
+    judge._baselines.wait()
+    judge._baselines.kept()["one"].child.kill()
+    assert judge.strongest
+    assert set(judge.baseline_ns) | set(judge.dropped) == {
+        "eager",
+        "compile",
+        "twice",
+        "one",
+        "two",
+    }
+    assert len(judge.dropped) == 1 and set(judge.dropped) <= {"one", "two"}
+
+
 def test_weights_held_in_a_precision_are_apart_from_others():
     shared = {row.process for row in settings_of("cuda", "bf16") if row.is_held}
     assert shared and not shared & {row.process for row in settings_of("cuda", "")}

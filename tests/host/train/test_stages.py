@@ -99,6 +99,18 @@ def test_lessons_lower_the_loss_and_leave_a_checkpoint(taught):
     assert taught.steps == 12 and (taught.model / "config.json").exists()
 
 
+def test_a_preferred_answer_becomes_likelier_than_a_rejected_one(taught, folder):
+    pairs = [pair(TASKS[0], tiny.ANSWERS[0]), pair(TASKS[0], tiny.ANSWERS[2], "wrong_values")]
+    told = recipe(
+        "prefer", model=str(taught.model), out=str(folder / "prefer"), archive="", rank=0, steps=6,
+        learning_rate=0.01, **COMMON,
+    )  # fmt: skip
+    trained = train(told, pairs)
+    margins = [line["rewards/margins"] for line in trained.curve if "rewards/margins" in line]
+    assert margins[0] == 0.0 and margins[-1] > 0.1, margins
+    assert trained.steps == 6 and (trained.model / "config.json").exists()
+
+
 def test_lessons_that_the_budget_ends_leave_a_checkpoint(folder):
     told = recipe(
         "sft", model=tiny.save(folder / "short"), out=str(folder / "short-out"), archive="",

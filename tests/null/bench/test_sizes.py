@@ -9,7 +9,7 @@ from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.workers import Target
 
-SIZES = (50, 10, {"what": "the search died"}, 90)
+SIZES = (70, 10, {"what": "the search died"}, 90)
 ENTRIES = [SuiteEntry("1", number, str(number), size) for number, size in enumerate(SIZES)]
 
 

@@ -80,6 +80,32 @@ def test_no_more_judges_than_memory_slots(device):
     assert not waiting.is_alive()
 
 
+def needs(device, n_wanted):
+    """A judge in another thread that waits for slots and gives them back at once."""
+
+    def sit():
+        with device.memory_slots(n_wanted, n_slots=3):
+            pass
+
+    thread = threading.Thread(target=sit, daemon=True)
+    thread.start()
+    thread.join(timeout=0.2)
+    return thread
+
+
+def test_a_judge_that_waits_for_many_slots_lets_small_ones_pass_for_a_while(device, monkeypatch):
+    with device.memory_slots(1, n_slots=3):
+        large = needs(device, 3)
+        assert large.is_alive() and not needs(device, 1).is_alive()
+        monkeypatch.setattr(device_lock, "PATIENCE_S", 0.0)
+        impatient = needs(device, 3)
+        small = needs(device, 1)
+        assert impatient.is_alive() and small.is_alive()
+    for thread in (large, impatient, small):
+        thread.join(timeout=5)
+        assert not thread.is_alive()
+
+
 def test_a_judge_that_needs_more_slots_than_there_are_gets_them_all(device):
     with device.memory_slots(9, n_slots=2):
         pass

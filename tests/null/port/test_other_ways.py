@@ -146,7 +146,8 @@ def test_launches_and_shared_memory_are_lowered_and_lines_kept():
     assert (
         "auto& s = simt::shared<float[4][8]>([] {}); auto& t = simt::shared<float>([] {});" in done
     )
-    assert "simt::DynamicShared<int> d;" in done
+    assert "auto& d = simt::dynamic_shared<int>();" in done
+    assert "simt::DynamicShared<int> d;" in lower("extern __shared__ int d[];\n")
     assert "simt::launch(simt::config(1, dim3(2))" in done
     assert "cudaLaunchKernel(k, 1, 2" in done
     assert done.count("\n") == text.count("\n")

@@ -6,6 +6,7 @@ import pytest
 
 from kernelwright.hipify import State, translate
 from kernelwright.hipify.table import load_map
+from kernelwright.port import port
 from kernelwright.port.compared import differences
 from kernelwright.port.reach import inclusions, names_in_reach, with_includes
 
@@ -258,3 +259,48 @@ def test_min_of_signed_and_unsigned_integers_is_not_a_double():
     head = "__global__ void k(int i, unsigned n, unsigned m) "
     assert "MIXED" in translate(head + "{ x = ::min(i, n + 1); }\n").text
     assert "MIXED" not in translate(head + "{ x = min(m, n); }\n").text
+
+
+def test_a_label_that_rocm_has_no_value_for_is_left_out_of_its_switch():
+    done = translate(
+        "const char* said(cufftResult r) {\n  switch (r) {\n"
+        '    case CUFFT_SUCCESS:\n      return "fine";\n'
+        '    case CUFFT_NVRTC_FAILURE:\n      return "no compiler";\n  }\n'
+        '  return r == CUFFT_NVRTC_FAILURE ? "?" : "";\n}\n'
+    )
+    assert "case HIPFFT_SUCCESS:" in done.text and "case CUFFT_NVRTC_FAILURE" not in done.text
+    states = {f.state for f in done.findings if f.construct == "CUFFT_NVRTC_FAILURE"}
+    assert states == {State.CHANGED, State.UNPORTED}  # outside a label it is still reported
+
+
+def test_pointers_of_any_type_are_passed_where_hip_takes_only_void():
+    done = translate("void f(float* h) { float* p; cudaHostGetDevicePointer(&p, h, 0);\n"
+                     "cudaGetSymbolAddress(&p, table); }\n", implicit=False)  # fmt: skip
+    assert "hipHostGetDevicePointer((void**)(&p), h, 0)" in done.text
+    assert "hipGetSymbolAddress((void**)(&p), HIP_SYMBOL(table))" in done.text
+
+
+def test_operations_on_parts_of_a_word_become_functions_of_the_port():
+    done = translate(
+        "__device__ unsigned f(unsigned a, unsigned b) {\n  unsigned d;\n"
+        '  asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(0));\n'
+        "  return __vmaxs4(a, b) + umin(a, d);\n}\n"
+    )
+    assert not done.unported
+    assert "port__vsadu4((a), (b))" in done.text and "port__vmaxs4(a, b)" in done.text
+    assert "port_umin(a, d)" in done.text
+
+
+@pytest.mark.parametrize("text", ["extern __nv_bfloat16 scale;\n", "typedef CUstream lane;\n"])
+def test_headers_that_only_use_types_of_cuda_are_ported(tmp_path, text):
+    (tmp_path / "types.h").write_text(text)
+    (tmp_path / "a.cu").write_text('#include "types.h"\nint x;\n')
+    port(tmp_path, rungs=(0,), out=tmp_path / "out")
+    assert "hip" in (tmp_path / "out/types.h").read_text()
+    assert "<hip/hip_runtime.h>" in (tmp_path / "out/a.hip").read_text()
+
+
+def test_an_aligned_declaration_is_read_like_any_other():
+    done = translate("__global__ void k(int* p) {\n  __shared__ int __align__(8) s[32];\n"
+                     "  s[0] += s[p[0]];\n  atomicAdd(&s[1], cudaSuccess);\n}\n")  # fmt: skip
+    assert "__align__(8) s[32]" in done.text and "hipSuccess" in done.text

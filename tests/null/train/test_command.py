@@ -14,7 +14,7 @@ WRONG = {
     "a rate that is no number": (["sft", *MODEL, "--learning-rate", "nan"], "0 to 1"),
     "a seed that no generator takes": (["sft", *MODEL, "--seed", "-1"], "from 0"),
     "an option of another stage": (["sft", *MODEL, "--group", "4"], "leave them out"),
-    "an option of sft": (["selfsup", *MODEL, "--epochs", "4"], "of sft"),
+    "an option of sft": (["selfsup", *MODEL, "--epochs", "4"], "selfsup has --advantage"),
     "an unknown reward": (["contrastive", *MODEL, "--reward", "sped"], "speed"),
     "no vLLM": (["selfsup", *MODEL, "--vllm", "localhost:8000"], "colocate"),
     "nothing to compare an answer with": (["selfsup", *MODEL, "--group", "1"], "2 or more"),

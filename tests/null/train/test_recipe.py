@@ -19,8 +19,8 @@ def test_presets_differ_where_the_papers_do():
     common = {"model": "m", "out": "o", "archive": "a"}
     ours = recipe("contrastive", "cuda-l1", **common)
     theirs = recipe("contrastive", "autotriton", **common)
-    assert (ours.reward, ours.exemplars, ours.smooth) == ("speed", 2, True)
-    assert (theirs.reward, theirs.exemplars, theirs.smooth) == ("right", 0, False)
+    assert (ours.reward, ours.exemplars, ours.advantage) == ("speed", 2, "clipped")
+    assert (theirs.reward, theirs.exemplars, theirs.advantage) == ("right", 0, "scaled")
     plain = recipe("contrastive", "plain", **common)
     assert plain == replace(ours, exemplars=0)
     assert recipe("contrastive", "autotriton", reward="milestone", **common).reward == "milestone"

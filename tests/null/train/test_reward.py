@@ -153,3 +153,43 @@ def test_milestones():
 def test_an_unknown_reward_names_the_nearest():
     with pytest.raises(UsageError, match="speed"):
         reward.find("sped")
+
+
+groups = st.lists(
+    st.one_of(
+        st.floats(0.1, 10).map(lambda speed: Judged(passed(speed))),
+        bad.map(lambda status: Judged(failed(status))),
+        st.just(Judged(None)),
+        st.just(Judged(None, fault=TaskError("no", seen="x", do="y"))),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+@given(groups)
+def test_in_parts_a_group_gains_nothing_on_average(group):
+    found = [a for a in reward.in_parts(group) if a is not None]
+    logs = [abs(math.log(j.evaluation.speedup.low)) for j in group if reward.by_speed(j) is not None
+            and j.evaluation is not None and j.evaluation.passed]  # fmt: skip
+    assume(not logs or max(logs) < reward.LIMIT / 2)  # no part is cut
+    assert sum(found) == pytest.approx(0, abs=1e-6)
+    assert [a is None for a in reward.in_parts(group)] == [j.fault is not None for j in group]
+
+
+@given(groups)
+def test_in_parts_a_correct_kernel_is_never_worse_than_a_wrong_one_unless_it_is_much_slower(group):
+    pairs = [(j, a) for j, a in zip(group, reward.in_parts(group), strict=True) if a is not None]
+    wrong = [a for j, a in pairs if j.evaluation is None or not j.evaluation.passed]
+    right = [a for j, a in pairs if j.evaluation is not None and j.evaluation.passed]
+    if wrong and len(right) < len(pairs) / 2:
+        assert min(right, default=math.inf) > max(wrong)
+
+
+def test_in_parts_noise_teaches_little_and_speed_counts_only_among_correct_kernels():
+    noise = reward.in_parts([Judged(passed(s)) for s in (1.0, 1.01, 0.99)])
+    assert max(map(abs, noise)) < 0.02  # as z-scores they would be 1.2
+    fast, slow, wrong = reward.in_parts([Judged(passed(2.0)), Judged(passed(1.0)), Judged(None)])
+    assert fast - slow == pytest.approx(math.log(2)) and wrong < slow
+    few = reward.in_parts([Judged(passed(2.0)), Judged(None), Judged(None)])
+    assert few == pytest.approx([2 / 3, -1 / 3, -1 / 3])

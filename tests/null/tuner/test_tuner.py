@@ -1,8 +1,11 @@
 """The search over candidates: what it measures, what it knows already, and when it ends."""
 
+import math
 import time
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
@@ -40,6 +43,10 @@ def candidate(number):
     return Proposal(Candidate(str(number), "cpp"), "rules", schedule=schedule)
 
 
+def in_triton(number):
+    return replace(candidate(number), candidate=Candidate(str(number), "triton"))
+
+
 def number_of(proposal):
     return int(proposal.candidate.source)
 
@@ -51,6 +58,55 @@ class Process:
 
     def end_builds(self):
         pass
+
+
+class Compilers:
+    """A tuner's process whose compilers are done with a candidate after so many looks at them."""
+
+    architecture = "sm_90"
+
+    def __init__(self, looks):
+        self.looks, self.left = looks, {}
+
+    def build(self, sources):
+        self.left |= {name: self.looks[int(source)] for name, source, _ in sources}
+
+    def built(self, timeout_s):
+        self.left = {name: n - 1 for name, n in self.left.items()}
+        done = [name for name, n in self.left.items() if n <= 0]
+        for name in done:
+            del self.left[name]
+        return done
+
+    def end_builds(self):
+        pass
+
+
+class Listed:
+    """A space of candidates in Triton, the most promising first, without neighbours."""
+
+    def __init__(self, n):
+        self.numbers = list(range(n))
+
+    def stream(self, leaders):
+        while self.numbers:
+            yield in_triton(self.numbers.pop(0))
+
+    def outline(self, proposal):
+        return Outline(())
+
+    def goes_first(self, proposal):
+        return False
+
+
+class Expecting:
+    """A model that expects these times, of one candidate after the other."""
+
+    def __init__(self, times_ns):
+        self.times_ns = iter(times_ns)
+
+    def log_ns(self, candidates):
+        return np.array([math.log(next(self.times_ns)) for _ in candidates])
 
 
 class Runner:
@@ -131,3 +187,33 @@ def test_the_best_are_raced_once_more():
     before = runner.measured.total()
     assert [number_of(one) for one in tuner.finalists(1)] == [20]
     assert before < runner.measured.total() <= before + 8
+
+
+def raced(looks, times_ns):
+    """The numbers of the candidates of each race, where compilers take so many looks for each, and
+    they take the times that are expected."""
+    races = []
+
+    class Noting(Runner):
+        def measure(self, batch, stages=()):
+            races.append([number_of(one) for one in batch])
+            measured = super().measure(batch, stages)
+            named = zip(batch, measured, strict=True)
+            return [replace(trial, candidate=one.candidate.digest) for one, trial in named]
+
+    pool = Pool(Listed(len(looks)), Expecting(times_ns))
+    queue = BuildQueue(Compilers(looks))
+    runner = Noting(times_ns.__getitem__)
+    Tuner(pool, runner, queue, batch_size=4, builds_ahead=True).run(time.monotonic(), least_s=0.5)
+    return races
+
+
+def test_the_first_race_waits_for_the_candidate_that_promises_most():
+    assert 0 in raced([1000, 1, 1, 1, 1, 1], [100.0 + n for n in range(6)])[0]
+
+
+def test_candidates_without_promise_do_not_keep_the_machine_from_those_with_some():
+    """Candidate 5 takes long to compile; those behind it are expected to be far slower."""
+    times_ns = [100.0] * 6 + [900.0] * 8
+    races = raced([1, 1, 1, 1, 10**9, 20, *[1] * 8], times_ns)
+    assert [set(race) for race in races[:2]] == [{0, 1, 2, 3}, {5}]

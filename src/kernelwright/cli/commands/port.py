@@ -55,7 +55,7 @@ def _rungs(_context: click.Context, _option: click.Parameter, text: str | None) 
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if not word.isdecimal():
-            raise UsageError(f'no rung "{word}"', seen=text, do="choose from 0, 1, 2, 3, 4")
+            raise UsageError(f'no rung "{word}"', seen=text, do="choose from 0, 1, 2, 3, 4, 5")
     return tuple(int(word) for word in words)
 
 
@@ -80,8 +80,8 @@ _TRANSLATING = grouped(
         "--rungs",
         metavar="LIST",
         callback=_rungs,
-        help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU. "
-        "Default: 0,1; of Metal 0,1,2 with --task.",
+        help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU, "
+        "5 AMD's instructions on this CPU. Default: 0,1; of Metal 0,1,2 with --task.",
     ),
     click.option(
         "--task",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_budget
 from kernelwright.dataset.pairs import open_pairs
-from kernelwright.train import PRESETS, STAGES, Recipe, Trained, leave, recipe, train
+from kernelwright.train import PRESETS, STAGES, SUPERVISED, Recipe, Trained, leave, recipe, train
 
 RANK = "RANK"  # by it torch's launchers number the processes that train
 GOES_ON = 1  # the budget ended first: there is no checkpoint yet, and the same command goes on
@@ -27,12 +28,17 @@ CURVE = {
 MAIN = ("earned", "loss")
 """What makes a line a row of it: with several updates, not each of them has new answers."""
 N_ROWS = 12  # of the curve on a terminal; the file has all
-OF_SFT = {"epochs"}
-OF_REINFORCEMENT = {
-    "reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "temperature",
-    "vllm",
+IN_REINFORCEMENT = {
+    "reward", "exemplars", "bare", "advantage", "clip_high", "shuffled", "contrast", "tasks",
+    "group", "updates", "turns", "temperature", "vllm",
 }  # fmt: skip
-"""Options that say nothing to the other stages."""
+USED = {
+    "sft": {"epochs"},
+    "prefer": {"epochs", "contrast", "preference", "imitation"},
+    "selfsup": IN_REINFORCEMENT,
+    "contrastive": IN_REINFORCEMENT,
+}
+"""The options that only some stages use, by stage."""
 
 
 @click.command("train")
@@ -46,7 +52,7 @@ OF_REINFORCEMENT = {
 @click.option(
     "--dataset",
     type=click.Path(path_type=Path),
-    help="Learn from this folder of `kernelwright dataset build`; sft needs one.",
+    help="Learn from this folder of `kernelwright dataset build`; sft and prefer need one.",
 )
 @field_options(Recipe, "archive", "dialects", "device", "threads")
 @click.option("--budget", metavar="TIME", help="End the stage after 60m (default), 8h, …")
@@ -59,8 +65,9 @@ OF_REINFORCEMENT = {
 )
 @field_options(
     Recipe,
-    *("reward", "exemplars", "bare", "smooth", "tasks", "group", "updates", "turns", "batch"),
-    *("recompute", "epochs", "max_tokens", "max_prompt_tokens", "rank", "learning_rate"),
+    *("reward", "advantage", "exemplars", "bare", "contrast", "shuffled", "tasks", "group"),
+    *("updates", "clip_high", "turns", "batch", "recompute", "epochs", "preference", "imitation"),
+    *("max_tokens", "max_prompt_tokens", "rank", "learning_rate", "gradient_norm"),
     *("temperature", "checkpoint_every", "jobs", "vllm", "seed", "out"),
 )
 @JSON
@@ -69,7 +76,7 @@ def command(
     device: str | None, threads: int | None, seed: int | None, out: str | None,
     preset: str, dialects: tuple[str, ...], as_json: bool, **told: Any,
 ) -> Answer:  # fmt: skip
-    """Train a model to write kernels: sft, then selfsup, then contrastive.
+    """Train a model to write kernels: sft, perhaps prefer, then selfsup, then contrastive.
 
     Each stage writes STAGE/model below --out, a checkpoint for `--proposer policy --model`, for the
     next stage, or for any server, and STAGE/adapter. The same command goes on where it stopped.
@@ -87,9 +94,9 @@ def command(
         threads=settings.threads, dialects=settings.dialects,
         out=out or str(Path(settings.out) / "train"), **given,
     )  # fmt: skip
-    if stage == "sft" and dataset is None:
+    if stage in SUPERVISED and dataset is None:
         raise UsageError(
-            "sft learns from a dataset, and none is given",
+            f"{stage} learns from a dataset, and none is given",
             seen="no --dataset",
             do="kernelwright dataset build --out DIR, then --dataset DIR",
         )
@@ -104,13 +111,18 @@ def command(
 
 def _refuse_others(stage: str, given: dict[str, Any]) -> None:
     """Refuse options that the stage would pass over in silence."""
-    others = sorted(given.keys() & (OF_REINFORCEMENT if stage == "sft" else OF_SFT))
-    if others and stage in STAGES:
+    used = USED.get(stage, set())
+    others = sorted(given.keys() & set().union(*USED.values()) - used)
+    if others and used:
         raise UsageError(
             f"{stage} has no use for some options",
-            seen=", ".join(f"--{name}" for name in others),
-            do="leave them out" if stage == "sft" else "leave them out; they are of sft",
+            seen=_flags(others),
+            do=f"leave them out; {stage} has {_flags(used)}",
         )
+
+
+def _flags(names: Iterable[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in sorted(names))
 
 
 def _seconds(budget: str) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import nest
+from kernelwright.compiler.codegen.triton.tiles import exchanged
 from kernelwright.compiler.ir.ir import (
     Attention,
     Call,
@@ -29,7 +30,8 @@ from kernelwright.core.trial import Outline, StepOutline
 
 BYTES = {"float64": 8, "int64": 8, "bfloat16": 2, "float16": 2, "int16": 2}
 """Bytes of an element, by dtype; other types are taken for float32, and bool and 8 bits for one."""
-_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear")
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear")
+"""Words in the names of the library's products."""
 
 
 def outline_of(program: Program) -> Outline:
@@ -74,6 +76,7 @@ def _outlined(step: Step, tensors: Mapping[str, Tensor]) -> StepOutline:
 def _nest(kernel: Kernel) -> tuple[Counter[str], dict[str, float]]:
     shape, scopes = nest(kernel), kernel.scopes()
     form = Counter([shape.kind])
+    form["exchanged"] += exchanged(kernel) is not None
     n_values = {"outer": 0, "inner": 0}
     for op in kernel.body:
         if isinstance(op, (Compute, Reduce, Scan)):
@@ -102,12 +105,16 @@ def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     n_results = sum(tensor.n_elements for tensor in call.outputs)
     words = call.target.split(".")
     flops = float(n_results)
-    if any(word in _PRODUCTS for word in words) and len(read) > 1:
+    if any(word in PRODUCTS for word in words) and len(read) > 1:
         left = next((tensor for tensor in reversed(read[:-1]) if tensor.shape), read[0])
         flops *= 2.0 * (left.shape[-1] if left.shape else 1)
     elif any(word.startswith("conv") for word in words) and len(read) > 1:
-        flops *= 2.0 * math.prod(read[1].shape[1:])
+        is_transposed = any("transpose" in word for word in words)
+        n_points = read[0].n_elements if is_transposed else n_results
+        flops = 2.0 * n_points * math.prod(read[1].shape[1:])
     sizes = {"bytes": float(n_bytes), "flops": flops}
+    if any(word.startswith("conv") for word in words) and len(read) > 2:
+        sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
     return StepOutline("", "library", {call.target: 1}, sizes)
 
 

@@ -307,6 +307,13 @@ void simt_drop_memory(const void* at) {
   }
 }
 
+int simt_memory_of(unsigned long long at, unsigned long long* low, unsigned long long* high) {
+  const Memory* memory = find(at);
+  if (!memory) return 0;
+  *low = memory->low, *high = memory->high;
+  return 1;
+}
+
 void* simt_allocate(std::size_t bytes) {
   auto* base = static_cast<char*>(std::aligned_alloc(256, (bytes + 2 * REDZONE + 255) / 256 * 256));
   if (!base) return nullptr;

@@ -15,6 +15,7 @@ from kernelwright.dialects.simt.source import (
     apply_edits,
     arguments,
     callee,
+    enclosing,
     member_templates,
     with_launches,
 )
@@ -22,6 +23,8 @@ from kernelwright.dialects.simt.source import (
 NULLS = ("0", "NULL", "0L")
 """Arguments that may be null pointers: a copy of them would be an integer."""
 BY_POINTERS = re.compile(r"(cuda|hip)(Launch|LaunchCooperative)Kernel")
+_NOINLINE = re.compile(rb"(?<!\()\b__noinline__\b")
+"""CUDA's word, which is no macro here: the standard library has it as the name of an attribute."""
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _LAUNCH = re.compile(
     rb"(?P<kernel>[A-Za-z_][\w:]*\s*(?:<[^<>;{}]*(?:<[^<>;{}]*>[^<>;{}]*)*>)?)\s*<<<(?P<config>)"
@@ -39,7 +42,8 @@ def lower(text: str) -> str:
     Not covered: launches and shared memory that macros hide from the syntax tree; inline PTX and
     AMD assembly.
     """
-    source = Source(with_launches(text.encode(errors="surrogateescape")))
+    raw = _NOINLINE.sub(rb"__attribute__((noinline))", text.encode(errors="surrogateescape"))
+    source = Source(with_launches(raw))
     keywords = [Edit(n.start_byte, n.start_byte, "template ") for n in member_templates(source)]
     edits = [*keywords, *_launches(source), *_launches_by_pointers(source), *_shared(source)]
     return apply_edits(source.text, edits).decode(errors="surrogateescape")
@@ -233,5 +237,7 @@ def _declaration(source: Source, declarator: Any, base: str, is_extern: bool) ->
     name = source.text_of(declarator)
     if is_extern:
         element = base + extents[extents.index("]") + 1 :] if extents else base
-        return f"simt::DynamicShared<{element}> {name};"
+        if enclosing(declarator, "function_definition") is None:
+            return f"simt::DynamicShared<{element}> {name};"
+        return f"auto& {name} = simt::dynamic_shared<{element}>();"
     return f"auto& {name} = simt::shared<{base}{extents}>([] {{}});"

@@ -218,7 +218,7 @@ def _compile(
 
 
 def link(objects: Sequence[Path], program: Path) -> None:
-    """Link objects with the emulation's runtime.
+    """Link objects, and shared libraries among them, with the emulation's runtime.
 
     Raises:
         UndefinedError: they use what neither they nor the emulation have.
@@ -253,6 +253,8 @@ class Running:
     stdin: bytes = b""
     folder: Path | None = None
     """The folder that it is run in; by default an empty one."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables besides those of this process that hold no keys."""
 
 
 def run(
@@ -270,13 +272,17 @@ def run(
     """
     with tempfile.TemporaryDirectory() as scratch:
         report, copied = Path(scratch, "report.json"), Path(scratch, "copies")
-        environment = open_environment() | {
-            "SIMT_WIDTH": str(width),
-            "SIMT_SCHEDULE": schedule,
-            "SIMT_REPORT": str(report),
-            "SIMT_IDLE": "1" if is_idle else "",
-            "SIMT_COPIES": str(copied),
-        }
+        environment = (
+            open_environment()
+            | dict(how.environment)
+            | {
+                "SIMT_WIDTH": str(width),
+                "SIMT_SCHEDULE": schedule,
+                "SIMT_REPORT": str(report),
+                "SIMT_IDLE": "1" if is_idle else "",
+                "SIMT_COPIES": str(copied),
+            }
+        )
         try:
             done = subprocess.run(
                 ["program", *how.arguments],

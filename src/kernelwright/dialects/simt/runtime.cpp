@@ -321,6 +321,7 @@ void run_grid(const std::vector<unsigned>& blocks, std::size_t n_resident) {
                                 return true;
                               }),
                list.end());
+    if (machine.is_offloaded) next = blocks.size();
     if (machine.is_progress || list.empty()) {
       spinning = 0;
     } else if (++spinning % SPIN_PASSES == 0 || !any_ready()) {
@@ -340,6 +341,7 @@ int run(const Config& config, std::function<void()> body) {
   if (config.shared_bytes > ARENA_BYTES / 2) return 1;              // InvalidValue
   if (machine.is_idle) return 0;
   machine.config = config;
+  machine.is_offloaded = false;
   machine.body = &body;
   if (!machine.launch_id++) random_order.seed(machine.seed);
   start_fences(threads * blocks);

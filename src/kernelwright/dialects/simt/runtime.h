@@ -64,6 +64,7 @@ struct Machine {
   Fiber* current = nullptr;
   bool is_idle = false;  // kernels are not run, and nothing is copied from the device
   bool in_device = false, is_progress = false;
+  bool is_offloaded = false;  // another machine has run the whole launch
   std::uintptr_t stack_low = 0, stack_high = 0;
   unsigned launch_id = 0;
   int last_error = 0;

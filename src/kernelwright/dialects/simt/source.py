@@ -15,6 +15,7 @@ from kernelwright.core.errors import DialectError
 MACRO_BODY = "preproc_arg"
 SPACED_LAUNCH = re.compile(rb"<<[ \t]*<([^;{}<>]*(?:<[^;{}<>]*>[^;{}<>]*)*)>>[ \t]*>(?=[ \t]*\()")
 """A launch whose brackets may be separated by blanks, which nvcc accepts and clang does not."""
+_ALIGNMENT = re.compile(rb"\b__align__[ \t]*\([^()\r\n]*(?:\([^()\r\n]*\)[^()\r\n]*)*\)")
 _NOT_BREAKS = re.compile(rb"[^\r\n]")
 _CONDITIONAL = re.compile(
     rb"^[ \t]*#[ \t]*(?P<word>ifdef|ifndef|if|elif|else|endif)\b(?P<condition>[^\r\n/]*)",
@@ -76,8 +77,9 @@ class Source:
 
     @cached_property
     def living(self) -> bytes:
-        """The text, with blanks where no compiler looks: between ``#if 0`` and its end."""
-        text = self.text
+        """The text, with blanks where no compiler looks, between ``#if 0`` and its end, and for
+        alignments, which the grammar does not know before a declared name."""
+        text = _ALIGNMENT.sub(lambda match: b" " * len(match[0]), self.text)
         for start, end in dead_ranges(text):
             text = text[:start] + _NOT_BREAKS.sub(b" ", text[start:end]) + text[end:]
         return text

@@ -24,7 +24,7 @@ from kernelwright.judge.scheduling.memory import does_not_fit
 from kernelwright.judge.timing.stopwatch import RunnerFailed, Stopwatch, named
 
 N_QUICK = 5
-CROWDED = 16
+CROWDED = 20
 """Copies of a task's tensors that judge, candidate and baselines may hold at a time. Where the
 device has no room for so many, baselines start one by one, when the checks are done, and those
 that lose end at once."""
@@ -38,6 +38,8 @@ class _Failures:
     retryable: set[str] = field(default_factory=set)
     """Settings that may run after all: they lacked memory, which a candidate may have held, or have
     been killed."""
+    bystanders: set[str] = field(default_factory=set)
+    """Of these, settings whose process ended because another setting failed in it."""
     had_last_try: set[str] = field(default_factory=set)
     compiled_anew: set[str] = field(default_factory=set)
     """Settings whose compiler had work again when other inputs came, before any was timed."""
@@ -103,8 +105,7 @@ class BaselineRuns:
             self._starter.start_empty()
 
     def wait(self) -> None:
-        """Return when ``measure`` has nothing left to build or to wait for, so that it may be
-        called by a thread that holds the device exclusively. Not covered: where it is crowded."""
+        """Return when all settings have started or failed. Not covered: where it is crowded."""
         if self._is_measured:
             return
         self.start()
@@ -115,7 +116,8 @@ class BaselineRuns:
                 self._collect(starting)
 
     def measure(self) -> None:
-        """Time every setting, once; waits for those that still compile.
+        """Time every setting, once; waits for those that still compile. The device must not be held
+        exclusively: a setting that another one's failure ended starts again, by itself.
 
         Raises:
             DeviceError: none can be measured.
@@ -124,12 +126,10 @@ class BaselineRuns:
         if self._is_measured:
             return
         for starting in self._waves:
-            self._collect(starting)
-            with self._device_lock.exclusive():
-                if (empty := self._starter.take_empty()) is not None:
-                    self._calibrate(empty)
-                self._rank()
-                self._copying.measure()
+            self._measure_wave(starting)
+            if bystanders := self._failures.bystanders:
+                starting |= self._submit_again(bystanders)
+                self._measure_wave(starting)
             if self._runners:
                 self._close_losers()
         if not self._runners:
@@ -139,6 +139,15 @@ class BaselineRuns:
                 do="run the task by itself on this machine and see what fails",
             )
         self._is_measured = True
+
+    def _measure_wave(self, starting: Starting) -> None:
+        """Time the settings that start, beside those that run."""
+        self._collect(starting)
+        with self._device_lock.exclusive():
+            if (empty := self._starter.take_empty()) is not None:
+                self._calibrate(empty)
+            self._rank()
+            self._copying.measure()
 
     def lose(self, failed: RunnerFailed) -> DeviceError | None:
         """End a setting that failed while a candidate was timed; the error for its verdict. None
@@ -170,14 +179,10 @@ class BaselineRuns:
     def start_again(self) -> None:
         """Start settings that may run after all once more, and measure all anew. The device must
         not be held exclusively."""
-        again, self._failures.retryable = self._failures.retryable, set()
-        if not again:
+        if not (again := self._failures.retryable):
             return
-        for name in again:
-            del self.dropped[name]
         for starting in self._waves:
-            settings = [self._starter.settings[name] for name in sorted(again)]
-            starting |= self._submit(settings, share=False)
+            starting |= self._submit_again(again)
         self._is_measured = self._is_settled = False
 
     def settle_in(self) -> None:
@@ -245,7 +250,7 @@ class BaselineRuns:
         others = [one for one, other in self._runners.items() if other.child is failed.child]
         for one in others:
             self._runners.pop(one).end()
-            self._put_off(one, f"{name} failed in the same process")
+            self._put_off_bystander(one, f"{name} failed in the same process")
         return others
 
     def _put_off(self, name: str, why: str) -> None:
@@ -253,6 +258,11 @@ class BaselineRuns:
         self.dropped[name] = why
         if name not in self._failures.had_last_try:
             self._failures.retryable.add(name)
+
+    def _put_off_bystander(self, name: str, why: str) -> None:
+        """Do without a setting until it has a process of its own."""
+        self._put_off(name, why)
+        self._failures.bystanders |= self._failures.retryable & {name}
 
     def _drop(self, name: str, refused: Refused) -> None:
         may_run = name in self.median_ns or refused.says_no_memory
@@ -279,7 +289,7 @@ class BaselineRuns:
         runner = self._runners[name]
         if runner.has_ended:
             del self._runners[name]
-            self._put_off(name, "another setting failed in the same process")
+            self._put_off_bystander(name, "another setting failed in the same process")
             return
         try:
             is_compiled = self._starter.settings[name].compile is not None
@@ -297,6 +307,15 @@ class BaselineRuns:
         ``share`` a process in one."""
         hopeful = (setting for setting in settings if not self._is_hopeless(setting))
         return self._starter.start(hopeful, share=share and not self.is_crowded)
+
+    def _submit_again(self, names: Iterable[str]) -> Starting:
+        """Start settings that were put off, each in a process of its own."""
+        names = sorted(names)
+        for name in names:
+            del self.dropped[name]
+        self._failures.retryable.difference_update(names)
+        self._failures.bystanders.difference_update(names)
+        return self._submit([self._starter.settings[name] for name in names], share=False)
 
     def _is_hopeless(self, setting: Setting) -> bool:
         """True if its copies alone take longer than another setting does in all."""

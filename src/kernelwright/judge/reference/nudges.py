@@ -21,6 +21,7 @@ from kernelwright.judge.compare.expected import (
 )
 from kernelwright.judge.compare.float8 import widened
 from kernelwright.judge.compare.measures import as_real, is_whole
+from kernelwright.judge.compare.pieces import pieces
 from kernelwright.judge.perturb.patterns import is_mask
 from kernelwright.judge.refusal import FAILURES
 from kernelwright.judge.sandbox.layout import flat_source, leaves, map_tensors
@@ -31,6 +32,8 @@ N_RANDOM = 12
 """Random perturbations besides all up and all down: which of two sums is larger shows only when
 terms move differently. Each shows half of the numbers on a border: with four of them a quantiser by
 reciprocals was refused in one of twenty calls that had such a number."""
+PIECE_SEEDS = 1_000_003
+"""The distance between the seeds of a large tensor's pieces."""
 N_SHAKEN = 4
 """Random perturbations that show whether a matrix may no longer be definite."""
 TIED_SHARE = 1 / 32
@@ -175,10 +178,12 @@ def _changed(arguments: list[Any], exact: list[bool], change: Change) -> list[An
 def _moved_at_random(t: torch.Tensor, seeds: Iterator[int], zeros_too: bool) -> torch.Tensor:
     seed = next(seeds)
     moved = _moved(t, LOOSE_ULP, seed)
-    if not (zeros_too and t.is_floating_point() and t.numel()):
-        return moved
-    size = _usual_size(t)
-    return moved + _moved(size.expand(t.shape), LOOSE_ULP, seed) - size
+    if zeros_too and t.is_floating_point() and t.numel():
+        size = _usual_size(t)
+        for number, (piece,) in enumerate(pieces(moved)):
+            noise = _moved(size.expand(piece.shape), LOOSE_ULP, seed + PIECE_SEEDS * number)
+            piece.add_(noise).sub_(size)
+    return moved
 
 
 def _usual_size(t: torch.Tensor) -> torch.Tensor:
@@ -253,21 +258,32 @@ def _is_told(one: Output) -> bool:
 def _nudged(
     runs: Sequence[Run], arguments: list[Any], expected: Expected, *, zeros_too: bool
 ) -> Expected:
-    n_outputs = range(len(expected.outputs))
     reached = [_nothing_of(one) for one in expected.outputs]
-    ties = [0.0 for _ in n_outputs]
+    ties = [0.0 for _ in expected.outputs]
     for is_exact, results in _moved_results(runs, arguments, zeros_too=zeros_too):
-        for number, one, found in zip(n_outputs, expected.outputs, results, strict=True):
-            if not one.is_float:
-                reached[number] |= found != one.own
-                continue
-            move = (found - one.exact).abs_().div_(one.scale).nan_to_num_(0.0, 0.0, 0.0)
-            torch.maximum(reached[number], move, out=reached[number])
-            if is_exact and zeros_too and move.numel():
-                ties[number] = max(ties[number], float(move.max()))
+        for number, one in enumerate(expected.outputs):
+            move = _mark_reached(reached[number], one, results[number])
+            if is_exact and zeros_too:
+                ties[number] = max(ties[number], move)
+        del results  # gigabytes, beside which the next ones would be worked out
     rows = zip(expected.outputs, reached, ties, strict=True)
     outputs = [_with_reach(*row, by_row=zeros_too) for row in rows]
     return replace(expected, outputs=tuple(outputs))
+
+
+def _mark_reached(reached: torch.Tensor, one: Output, found: torch.Tensor) -> float:
+    """Note in ``reached`` how far each number of an output moved; return how far the one did that
+    moved farthest, and zero for integers."""
+    if not one.is_float:
+        reached |= found != one.own
+        return 0.0
+    farthest = [0.0]
+    scale = one.scale.expand(one.exact.shape)
+    for so_far, value, exact, size in pieces(reached, found, one.exact, scale):
+        move = (value - exact).abs_().div_(size).nan_to_num_(0.0, 0.0, 0.0)
+        torch.maximum(so_far, move, out=so_far)
+        farthest += [float(move.max())] if move.numel() else []
+    return max(farthest)
 
 
 def _nothing_of(one: Output) -> torch.Tensor:
@@ -302,12 +318,14 @@ def _moved_results(
     """Yield the results of both ``runs`` for every perturbation that they accept, and whether they
     are float64's."""
     for moved in nudges(arguments, zeros_too=zeros_too):
-        for run, given in zip(runs, (moved, _in_types_of(arguments, moved)), strict=True):
+        for is_exact, run in zip((True, False), runs, strict=True):
             results = None
             with contextlib.suppress(*FAILURES):
-                results = run(given)
+                results = run(moved if is_exact else _in_types_of(arguments, moved))
             if results is not None:
-                yield given is moved, as_real(results)
+                yield is_exact, as_real(results)
+            del results
+        del moved
 
 
 def _moved(t: torch.Tensor, size_ulp: float, seed: int | None, times: float = 1.0) -> torch.Tensor:

@@ -347,10 +347,12 @@ class Replay:
     """A module in a CUDA graph: inputs are copied in and outputs copied out, as a user would.
 
     Raises:
-        RuntimeError: it cannot be captured.
+        RuntimeError: it cannot be captured, or every call puts other tensors into the module, of
+            which a replay would know nothing.
     """
 
     def __init__(self, module: Any, arguments: list[Any]) -> None:
+        self._module = module  # a replay reads its weights
         static = map_tensors(torch.clone, arguments)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -358,9 +360,12 @@ class Replay:
             for _ in range(3):  # as torch.cuda.make_graphed_callables warms up
                 module(*fresh_containers(static))
         torch.cuda.current_stream().wait_stream(side)
+        held = held_tensors(module)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
             self._output = plain(module(*fresh_containers(static)), may_expand=True)
+        if list(map(id, held)) != list(map(id, held_tensors(module))):
+            raise RuntimeError("a graph cannot replay a call that puts tensors into its module")
         self._inputs = leaves(static)
 
     def __call__(self, *given: Any) -> Any:
@@ -368,6 +373,15 @@ class Replay:
             mine.copy_(yours)
         self._graph.replay()
         return map_tensors(torch.clone, self._output)
+
+
+def held_tensors(module: Any) -> list[torch.Tensor]:
+    """The tensors that a module and its parts hold, as weights and as plain attributes; none if it
+    is a plain function."""
+    parts = module.modules() if isinstance(module, torch.nn.Module) else ()
+    tables = ((part._parameters, part._buffers, vars(part)) for part in parts)
+    values = (value for some in tables for table in some for value in table.values())
+    return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 def plain(value: Any, *, may_expand: bool = False) -> Any:

@@ -19,7 +19,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -30,6 +30,9 @@ from kernelwright.judge.sandbox.protocol import Late
 SETTLE_S, N_TRIES = 5.0, 5
 """The device may take so long to come to rest before others go on for a while, so many times; then
 it is measured all the same."""
+PATIENCE_S = 30.0
+"""A judge that needs many memory slots lets others pass for so long; searches of a suite take less,
+and give theirs back meanwhile."""
 ENDLESS_S = 20.0
 """Work that the device does for a process that has stood still for so long is taken not to end."""
 
@@ -116,20 +119,24 @@ class DeviceLock:
     def memory_slots(self, n_wanted: int, *, n_slots: int) -> Iterator[None]:
         """Wait until ``n_wanted`` of the device's ``n_slots`` are free, and hold them.
 
-        Judges are served one after the other, so that one that needs many gets them in the end.
+        A judge that waits lets others pass that need fewer. After PATIENCE_S it keeps every slot
+        that comes free, and nobody else is served before it.
         """
-        free = [self._files.slot(number) for number in range(n_slots)]
-        n_left = n_slots - min(n_wanted, n_slots)
-        with contextlib.ExitStack() as held:
-            with locked(self._files.slots, fcntl.LOCK_EX):
-                while len(free) > n_left:
-                    for path in free.copy():
-                        if len(free) > n_left:
-                            with contextlib.suppress(BlockingIOError):
-                                held.callback(os.close, lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
-                                free.remove(path)
-                    time.sleep(POLL_S)
+        patient_until_s = time.monotonic() + PATIENCE_S
+        slots = _Slots([self._files.slot(number) for number in range(n_slots)], n_wanted)
+        try:
+            while not slots.are_enough:
+                with locked(self._files.slots, fcntl.LOCK_EX):
+                    slots.take_free()
+                    while not slots.are_enough and time.monotonic() > patient_until_s:
+                        time.sleep(POLL_S)
+                        slots.take_free()
+                    if not slots.are_enough:
+                        slots.give_back()
+                time.sleep(0 if slots.are_enough else POLL_S)
             yield
+        finally:
+            slots.give_back()
 
     @contextlib.contextmanager
     def retrying(self) -> Iterator[None]:
@@ -143,6 +150,31 @@ class DeviceLock:
         while not (is_idle := self._is_idle()) and time.monotonic() < end_s:
             pass
         return is_idle
+
+
+class _Slots:
+    """The slots that one judge holds of those that a device has."""
+
+    def __init__(self, paths: Sequence[Path], n_wanted: int) -> None:
+        self._paths, self._n_wanted = paths, min(n_wanted, len(paths))
+        self._taken: dict[Path, int] = {}
+        """The descriptors of those that it holds."""
+
+    @property
+    def are_enough(self) -> bool:
+        return len(self._taken) >= self._n_wanted
+
+    def take_free(self) -> None:
+        """Take those that are free, until there are enough."""
+        for path in self._paths:
+            if path not in self._taken and not self.are_enough:
+                with contextlib.suppress(BlockingIOError):
+                    self._taken[path] = lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def give_back(self) -> None:
+        while self._taken:
+            _, descriptor = self._taken.popitem()
+            os.close(descriptor)
 
 
 class _LockFiles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -30,10 +30,23 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     """
     if expected.is_conditioned:
         return expected
+    wider = _moved_by_rounding(oracle, draw, arguments, expected)
+    if wider is None:
+        return expected
+    has_integers = not all(one.is_float for one in wider.outputs)
+    if has_integers or _may_move_zeros(oracle, draw):
+        wider = _nudged(oracle, draw, arguments, wider)
+    return _kept(oracle, draw, wider)
+
+
+def _moved_by_rounding(
+    oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected
+) -> Expected | None:
+    """Allow as much as results move with the inputs' last digits; None if that is not known."""
     moved, factors = oracle.expectations.moved(draw, arguments, expected, 1.0)
     further, _ = oracle.expectations.moved(draw, arguments, expected, allowances.FURTHER)
     if moved is None:
-        return expected
+        return None
     is_own = draw.check.is_own
     # Results may cancel with the weights that initialisers leave, as the logarithm of a
     # rotation's determinant does: other weights show errors then.
@@ -41,16 +54,12 @@ def conditioned(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expe
     further = further or [torch.full_like(one, math.nan) for one in moved]  # shows no jumps
     rows = zip(expected.outputs, moved, further, factors, strict=True)
     outputs = tuple(allowances.conditioned(*row, most=most) for row in rows)
-    wider = replace(
+    return replace(
         expected,
         outputs=outputs,
         is_conditioned=True,
         loose_share=LOOSE_SHARE if is_own else 1.0,
     )
-    has_integers = not all(one.is_float for one in outputs)
-    if has_integers or _may_move_zeros(oracle, draw):
-        wider = _nudged(oracle, draw, arguments, wider)
-    return _kept(oracle, draw, wider)
 
 
 def jumping(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Expected) -> Expected:
@@ -81,16 +90,27 @@ def by_operators(oracle: Oracle, draw: Draw, arguments: list[Any], expected: Exp
     most = USELESS if draw.check.is_own else math.inf
     for seed in range(N_ROUNDINGS):
         rounding = partial(Rounding, seed, alike=seed % 2 == 0, equal_terms=tolerance.equal_terms)
-        found, further = (
-            oracle.forward.in_float64(draw.weights, wide, watch=partial(rounding, times=times))
-            for times in (1.0, allowances.FURTHER)
-        )
-        if found and further:
-            rows = zip(expected.outputs, found, further, strict=True)
-            outputs = [allowances.explained_by_rounding(*row, most=most) for row in rows]
-            expected = nudges.looser(replace(expected, outputs=tuple(outputs)), found)
-            expected = nudges.looser(expected, further)
+
+        def rounded(times: float, rounding: Any = rounding) -> list[torch.Tensor] | None:
+            watch = partial(rounding, times=times)
+            return oracle.forward.in_float64(draw.weights, wide, watch=watch)
+
+        expected = _explained(rounded, expected, most)
     return _kept(oracle, draw, replace(expected, is_explained=True))
+
+
+def _explained(
+    rounded: Callable[[float], list[torch.Tensor] | None], expected: Expected, most: float
+) -> Expected:
+    """Allow what one run explains in which operators round; its results do not outlive this."""
+    found = rounded(1.0)
+    further = found and rounded(allowances.FURTHER)
+    if not (found and further):
+        return expected
+    rows = zip(expected.outputs, found, further, strict=True)
+    outputs = [allowances.explained_by_rounding(*row, most=most) for row in rows]
+    expected = nudges.looser(replace(expected, outputs=tuple(outputs)), found)
+    return nudges.looser(expected, further)
 
 
 def _kept(oracle: Oracle, draw: Draw, expected: Expected) -> Expected:

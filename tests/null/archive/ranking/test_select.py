@@ -1,6 +1,7 @@
 """Laws of the choice: what wins, what is best, and what a proposer is shown."""
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,6 +67,27 @@ def test_exemplars_are_distinct_contrasting_and_repeatable(history, n, seed):
 def test_nearly_equal_speeds_are_shown_once():
     history = [pair(i, candidate_ns=200 + i % 2) for i in range(8)] + [pair(9, candidate_ns=50)]
     assert [e.role for e in ranking.exemplars(history, 6, seed=1)] == ["parent", "worse"]
+
+
+@settings(max_examples=40)
+@given(histories, st.integers(2, 8), st.integers(), st.floats(1.05, 2))
+def test_any_two_correct_exemplars_differ_by_the_contrast(history, n, seed, contrast):
+    shown = ranking.exemplars(history, n, seed, contrast)
+    speeds = sorted(e.evaluation.speedup.median for e in shown if e.evaluation.passed)
+    assert all(fast >= 0.999 * contrast * slow for slow, fast in pairwise(speeds))
+
+
+def test_shuffled_exemplars_are_the_same_kernels_with_one_anothers_verdicts():
+    history = [pair(0, candidate_ns=20), pair(1, candidate_ns=40), pair(2, candidate_ns=300)]
+    shown = ranking.exemplars(history, 3, seed=0)
+    orders = set()
+    for seed in range(20):
+        mixed = ranking.shuffled(shown, seed)
+        assert [e.proposal for e in mixed] == [e.proposal for e in shown]
+        speeds = tuple(e.evaluation.speedup.median for e in mixed)
+        assert sorted(speeds) == sorted(e.evaluation.speedup.median for e in shown)
+        orders.add(speeds)
+    assert len(orders) > 1
 
 
 def test_faster_buckets_are_drawn_more_often():

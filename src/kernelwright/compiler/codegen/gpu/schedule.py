@@ -146,10 +146,11 @@ def neighbours(
     can_graph: bool,
 ) -> Iterator[Schedule]:
     """Yield schedules that differ from ``schedule`` in one step, the costliest step first, or in
-    whether forward is a CUDA graph."""
+    whether forward is a CUDA graph, unless its copies take longer than the launches that it
+    saves."""
     if schedule.get("graph"):
         yield {name: knobs for name, knobs in schedule.items() if name != "graph"}
-    elif can_graph:
+    elif can_graph and _copies_s(program) < LAUNCH_S * len(program.steps):
         yield {**schedule, "graph": True}
     own = sorted(program.own(), key=_cost, reverse=True)
     for step in own:

@@ -15,6 +15,8 @@ using SIMT_MASK = unsigned;
 using SIMT_BALLOT = unsigned;
 #include "simt/core.h"
 #include "simt/intrinsics.h"
+#define WORDS(name) name
+#include "libraries/words.h"
 #include "simt/vectors.h"
 #include "simt/warp.h"
 #define API(name) cuda##name

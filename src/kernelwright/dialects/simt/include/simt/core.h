@@ -76,6 +76,9 @@ char* simt_dynamic_base();
 std::size_t simt_dynamic_bytes();
 void simt_add_memory(const void* at, std::size_t bytes);
 void simt_drop_memory(const void* at);
+// The allocation that an address is in; 0 if none.
+int simt_memory_of(unsigned long long at, unsigned long long* low, unsigned long long* high);
+void simt_offload(const void* arguments, std::size_t bytes, std::uintptr_t site);
 void* simt_allocate(std::size_t bytes);
 void simt_free(void*);
 }
@@ -101,6 +104,17 @@ SIMT_RAW int launch(Config at, F call, A&&... given) {
   return submit(at, [call, held]() mutable { std::apply(call, held); });
 }
 
+// The body of a kernel that another machine runs: its arguments, each at its natural alignment.
+template <typename... A>
+SIMT_RAW void offload(const A&... given) {
+  alignas(16) char packed[4096];
+  std::size_t end = 0;
+  ((end = (end + alignof(A) - 1) / alignof(A) * alignof(A),
+    std::memcpy(packed + end, reinterpret_cast<const void*>(&given), sizeof(A)), end += sizeof(A)),
+   ...);
+  simt_offload(packed, end, SIMT_SITE);
+}
+
 template <typename Array, typename Tag>
 SIMT_RAW Array& shared(Tag) {
   static const std::size_t offset = simt_reserve_shared(sizeof(Array));
@@ -108,7 +122,12 @@ SIMT_RAW Array& shared(Tag) {
 }
 
 template <typename T>
-struct DynamicShared {  // `extern __shared__ T name[];`
+T (&dynamic_shared())[] {  // `extern __shared__ T name[];` in a function
+  return *reinterpret_cast<T(*)[]>(simt_dynamic_base());
+}
+
+template <typename T>
+struct DynamicShared {  // the same outside functions, where no block runs yet
   operator T*() const { return reinterpret_cast<T*>(simt_dynamic_base()); }
 };
 
@@ -158,7 +177,6 @@ SIMT_COORDINATES(simt_GridDim, gridDim, simt_grid_dim)
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
 #define __constant__ static
 #define __managed__
 #define __grid_constant__

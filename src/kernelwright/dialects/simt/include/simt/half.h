@@ -10,7 +10,11 @@ struct __half {
   __half() = default;
   __host__ __device__ __half(float v) : value(static_cast<_Float16>(v)) {}
   __host__ __device__ __half(double v) : value(static_cast<_Float16>(v)) {}
-  __host__ __device__ __half(int v) : value(static_cast<_Float16>(v)) {}
+#define SIMT_HALF_OF(T) \
+  __host__ __device__ __half(T v) : value(static_cast<_Float16>(v)) {}
+  SIMT_HALF_OF(short) SIMT_HALF_OF(unsigned short) SIMT_HALF_OF(int) SIMT_HALF_OF(unsigned)
+  SIMT_HALF_OF(long) SIMT_HALF_OF(unsigned long) SIMT_HALF_OF(long long) SIMT_HALF_OF(unsigned long long)
+#undef SIMT_HALF_OF
   __host__ __device__ __half(_Float16 v, int) : value(v) {}
   __host__ __device__ operator float() const { return static_cast<float>(value); }
 };
