@@ -154,6 +154,7 @@ def accelerate(
             plain tensors, or two forwards do not agree.
     """
     given = Given(model, inputs)
+    given.require_plain_weights()
     resolved = load_settings(Path.cwd(), **({"device": given.device.type} | settings))
 
     n_threads = torch.get_num_threads()
@@ -166,7 +167,7 @@ def accelerate(
 
     run = Acceleration(given, resolved, search, on_step, on_miss)
     run.on_progress = on_progress
-    given.require_usable()
+    given.require_repeatable()
     return run.run()
 
 

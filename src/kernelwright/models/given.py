@@ -98,8 +98,8 @@ class Given:
         with torch.no_grad():
             return model(*args, **named)
 
-    def require_usable(self) -> None:
-        """Raise a TaskError where no kernel could be put into the model."""
+    def require_plain_weights(self) -> None:
+        """Raise a TaskError where the weights are not plain tensors on one device."""
         kinds = {type(weight).__name__ for weight in self.model.parameters()} - {"Parameter"}
         if kinds:
             raise TaskError(
@@ -114,6 +114,9 @@ class Given:
                 seen=", ".join(sorted(places)),
                 do="move the model to one CPU or GPU; it is profiled and timed there",
             )
+
+    def require_repeatable(self) -> None:
+        """Raise a TaskError where the model does not run on the inputs, or not twice the same."""
         elsewhere = {str(t.device) for t in tensors_of((self.args, self.named))} - {
             str(self.device)
         }
@@ -139,7 +142,9 @@ class Given:
             raise TaskError(
                 "the model is not deterministic: two forwards on the same inputs differ",
                 seen="training mode" if self.model.training else "evaluation mode",
-                do="call model.eval() first" if self.model.training else "fix its random seed",
+                do="call model.eval() first"
+                if self.model.training
+                else "let its forward draw no random numbers; give them to it as an input",
             )
 
 

@@ -155,7 +155,7 @@ class WithCache(nn.Module):
 def test_what_a_forward_changes_is_restored_before_the_next() -> None:
     cache, x = Counting(), torch.ones(4)
     given = Given(WithCache(), [x, cache])
-    given.require_usable()
+    given.require_repeatable()
     assert not given.is_replayable and Given(Named(), torch.ones(2)).is_replayable
     for _ in range(2):
         assert torch.equal(given.run(given.model), x)
