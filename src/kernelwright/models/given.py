@@ -107,6 +107,15 @@ class Given:
                 seen=", ".join(sorted(kinds)),
                 do="accelerate the model before it is sharded or quantised",
             )
+        state = self.model.state_dict()
+        packed = [name for name, value in state.items() if not _is_tensor(value)]
+        packed = [name for name in packed if not name.endswith("_extra_state")]
+        if packed:
+            raise TaskError(
+                "the model keeps weights in another form than tensors, as quantised modules do",
+                seen=", ".join(packed)[:200],
+                do="accelerate the model before it is quantised",
+            )
         places = {str(weight.device) for weight in self.model.parameters()}
         if len(places) > 1 or "meta" in places:
             raise TaskError(
