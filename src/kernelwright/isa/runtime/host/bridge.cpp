@@ -165,6 +165,8 @@ extern "C" void simt_offload(const void* arguments, std::size_t bytes, std::uint
   const Symbol* host = function_at(site);
   const auto* kernel = host ? kernel_of(host->name) : nullptr;
   if (!kernel) fail("no kernel: " + (host ? plain(host->name) : std::string("unnamed")));
+  if (kernel->second.find("__hip_texture") != std::string::npos)
+    fail("emulator gap: textures, in " + plain(kernel->second));
   const auto& at = machine.config;
   const unsigned grid[3] = {at.grid.x, at.grid.y, at.grid.z}, block[3] = {at.block.x, at.block.y, at.block.z};
   ++bridge().launches;
