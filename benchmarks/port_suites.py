@@ -46,7 +46,7 @@ from kernelwright.port.programs import Builder, Program, Unit
 from kernelwright.port.reach import folders_of_headers, inclusions
 from kernelwright.port.tree import UNITS, files_of, headers_of, is_build_file, is_code
 
-TARGETS = ("gfx942", "gfx90a", "gfx1100")
+TARGETS = "gfx942,gfx90a,gfx1100"
 CAPS = (4096, 256, 16, 1)
 """Largest numbers among a program's arguments, tried in order."""
 MEMORY_BYTES = 8 << 30
@@ -366,7 +366,12 @@ def climbed(
         running = RunOptions(small.arguments, folder=case.place, limit_s=options.limit)
         report = port_with(
             case.root,
-            PortOptions(targets=TARGETS, rungs=numbers, running=running, flags=case.flags),
+            PortOptions(
+                targets=tuple(options.arch.split(",")),
+                rungs=numbers,
+                running=running,
+                flags=case.flags,
+            ),
         )
         own = str(case.place.relative_to(case.root))
         files = [f for f in report.files if f.path.startswith(f"{own}/")]
@@ -408,7 +413,11 @@ def by_perl(
     flags = {p: after.unit(p).flags for p in after.texts if p.suffix == ".cu"}
     units = {p: DeviceUnit(p, f.includes, f.defines) for p, f in flags.items()}
     compiled = [
-        compiles(unit, targets=TARGETS, others=[other for other in units.values() if other != unit])
+        compiles(
+            unit,
+            targets=options.arch.split(","),
+            others=[other for other in units.values() if other != unit],
+        )
         for p, unit in units.items()
         if p.is_relative_to(own)
     ]
@@ -522,6 +531,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--only", help="names of programs, with commas between, instead of a draw")
     parser.add_argument("--hipify", type=Path, help="bin/hipify-perl of a checkout of HIPIFY")
+    parser.add_argument("--arch", default=TARGETS, help="AMD targets")
     parser.add_argument("--like", type=Path, help="JSON of a run whose arguments are taken over")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--small", type=float, default=5.0, help="seconds in which originals end")
