@@ -428,7 +428,7 @@ def by_perl(
     return [], compiled, [emulates(o, ports[name], running) for name, o in originals.items()]
 
 
-_OF_CUDA = re.compile(r"'(cu[a-z_A-Z]*|nv[a-zA-Z_]*|mma|device_\w+)[./][\w./]*' file not found")
+_OF_CUDA = re.compile(r"'(cu\w*|nv\w*|mma|device_\w+)[./][\w./]*' file not found")
 """A header of CUDA's that a translator left: nobody has that on AMD."""
 RUNG_1 = (REFUSED, LEFT, STAND_IN, NO_HEADER, COMPILES)
 RUNG_2 = (UNBUILT, DIFFERS, LATE, ORIGINAL, ABSENT, EMPTY, AGREED)
