@@ -69,6 +69,8 @@ _BLAS_SWITCHES = (
     "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
     "#define HIPBLAS_USE_HIP_HALF  // hipblasHalf is __half, as cuBLAS's\n"
 )
+GL = "hip/hip_gl_interop.h"
+"""HIP's header for OpenGL, which does not include the runtime's as CUDA's does."""
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
 HEAD_OF_FUNCTIONS = (
     "// Helper functions of this port. Each file names those that it needs, and includes this.\n"
@@ -198,7 +200,7 @@ def _prelude(source: Source, to: str, functions: str, implicit: bool) -> list[Ed
     lines = [_BLAS_SWITCHES] if to == "hip" and of_blas else []
     uses = _DEVICE_WORDS.search(source.text) is not None or _has_own_header(source)
     uses |= any(path.endswith(".h") for path in paths)
-    if implicit and uses and RUNTIME[to] not in became:
+    if (implicit and uses and RUNTIME[to] not in became) or GL in became:
         lines.append(f"#include <{RUNTIME[to]}>\n")
     if implicit and to == "hip":
         lines += [f"#include <{header}>\n" for header in _brought_by_nvcc(source, set(paths))]

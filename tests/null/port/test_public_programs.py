@@ -334,11 +334,13 @@ def test_memory_advice_takes_a_location_as_in_cuda_13_or_a_device():
     text = (
         "void f(int* p) { cudaMemLocation at; at.id = 0;\n"
         "  cudaMemAdvise(p, 4, cudaMemAdviseSetReadMostly, at);\n"
+        "  cudaMemPrefetchAsync(p, 4, at, 0);\n"
         "  cudaMemAdvise(p, 4, cudaMemAdviseSetReadMostly, 0); }\n"
     )
     done = translate(text).text
     assert "hipMemAdvise_v2(p, 4, hipMemAdviseSetReadMostly, at)" in done
     assert "hipMemAdvise(p, 4, hipMemAdviseSetReadMostly, 0)" in done
+    assert "hipMemPrefetchAsync_v2(p, 4, at, 0, 0)" in done
 
 
 def test_an_architecture_that_a_makefile_has_in_a_variable_is_dropped():

@@ -56,6 +56,7 @@ inline cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int) {
     case cudaDevAttrComputeCapabilityMajor: *v = 9; break;
     case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrComputeMode:
+    case cudaDevAttrPageableMemoryAccess:
     case cudaDevAttrIntegrated: *v = 0; break;
     default: *v = 1;
   }

@@ -74,6 +74,7 @@ inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
     case hipDeviceAttributeComputeCapabilityMajor: *v = 9; break;
     case hipDeviceAttributeComputeCapabilityMinor:
     case hipDeviceAttributeComputeMode:
+    case hipDeviceAttributePageableMemoryAccess:
     case hipDeviceAttributeIntegrated: *v = 0; break;
 #if __HIP_NO_IMAGE_SUPPORT  // given on the command line: as a GPU without image instructions
     case hipDeviceAttributeImageSupport: *v = 0; break;

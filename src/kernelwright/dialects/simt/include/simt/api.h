@@ -254,7 +254,7 @@ template <typename P> API(Error_t) API(FillProperties)(P* p, int device) {
   p->maxTexture1DLinear = 1 << 27, p->maxSurface1D = p->maxSurface2D[0] = p->maxSurface2D[1] = 32768;
   for (int& extent : p->maxTexture3D) extent = 16384;
   for (int& extent : p->maxTexture2DLinear) extent = 65536;
-  p->deviceOverlap = p->streamPrioritiesSupported = p->pageableMemoryAccess = 1;
+  p->deviceOverlap = p->streamPrioritiesSupported = 1;  // memory of the host alone is out of bounds
   p->globalL1CacheSupported = p->localL1CacheSupported = p->computePreemptionSupported = 1;
   p->singleToDoublePrecisionPerfRatio = 2;
   return API(Success);
