@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.core.errors import DialectError, UsageError
+
 ARCH = "sm_90"
 """The architecture of the assembly if there is no GPU to ask."""
 FLAGS = ("-std=c++17", "-w", "-O2", "--expt-relaxed-constexpr", "--extended-lambda")
@@ -112,11 +114,30 @@ def assembly(
         if not nvcc(source, ptx, flags=("-ptx", f"-arch={arch}"), includes=includes).is_built:
             return ()
         texts = [("ptx", ptx.read_text())]
-        ptxas, nvdisasm = _tool("ptxas"), _tool("nvdisasm")
+        ptxas, nvdisasm = tool("ptxas"), tool("nvdisasm")
         if ptxas and nvdisasm and _runs(ptxas, f"-arch={arch}", str(ptx), "-o", str(cubin)):
             listing = _runs(nvdisasm, "-c", str(cubin))
             texts += [("sass", listing)] if listing else []
         return tuple(texts)
+
+
+def assemble_ptx(ptx: Path, cubin: Path) -> None:
+    """Make machine code of a PTX file, for the architecture that it names.
+
+    Raises:
+        DialectError: there is no ptxas.
+        UsageError: ptxas refuses the file.
+    """
+    ptxas = tool("ptxas")
+    if ptxas is None:
+        missing = 'no ptxas; run: pip install "kernelwright[triton]", or install CUDA'
+        raise DialectError.of_missing("PTX cannot be assembled", missing)
+    named = re.search(r"^\s*\.target\s+(sm_\w+)", ptx.read_text(errors="replace"), re.MULTILINE)
+    command = [ptxas, f"-arch={named[1] if named else ARCH}", str(ptx), "-o", str(cubin)]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if run.returncode:
+        last = (run.stderr.strip().splitlines() or ["no message"])[0]
+        raise UsageError("ptxas refuses this file", seen=last, do="give PTX that ptxas assembles")
 
 
 def _runs(*command: str) -> str:
@@ -126,7 +147,7 @@ def _runs(*command: str) -> str:
 
 
 @functools.cache
-def _tool(name: str) -> str | None:
+def tool(name: str) -> str | None:
     """Return a program of the CUDA toolkit: from PATH, or from the Triton wheel, which has some."""
     found = shutil.which(name)
     spec = importlib.util.find_spec("triton")

@@ -74,8 +74,11 @@ def declares(source: Source, node: Any) -> bool:
         return False
     if _field(parent, node) in TYPE_OF and not _is_definition(parent):
         return False
-    if parent.type == "function_declarator" and _field(parent, node) != "declarator":
-        return False
+    if parent.type == "function_declarator":
+        if _field(parent, node) != "declarator":
+            return False
+        if parent.parent is not None and parent.parent.type == "parenthesized_declarator":
+            return False  # a macro's call without a semicolon: CHECK( f(x) )
     return not parent.type.endswith("_specifier") or _is_definition(parent)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kernelwright.dialects.simt.source import Edit, Source, member_templates
 from kernelwright.hipify.calls import Change
@@ -25,6 +26,7 @@ SUFFIXES = ("s", "sv")
 WORDS = {
     **dict.fromkeys(("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI"), "HIP has no such macro"),
     "__grid_constant__": "HIP has no such promise; the parameter is read as it is",
+    "register": "C++17 has no such storage class, which clang refuses and nvcc ignores",
 }
 """Words that have no meaning on Linux or AMD → the reason that is reported."""
 
@@ -85,11 +87,17 @@ def _literals_beside_macros(source: Source) -> Iterator[Change]:
 
 
 def _words_without_meaning(source: Source) -> Iterator[Change]:
-    for node in source.nodes("identifier", "type_identifier", "__grid_constant__"):
+    kinds = ("identifier", "type_identifier", "__grid_constant__", "storage_class_specifier")
+    for node in source.nodes(*kinds):
         name = source.text_of(node)
-        if name not in WORDS or node.parent.type.startswith("preproc"):
+        if name not in WORDS or node.parent.type.startswith("preproc") or _is_bound(node):
             continue
         end = node.end_byte
         end += len(source.text[end:]) - len(source.text[end:].lstrip(b" \t"))
         found = Finding(source.line(node), State.TRANSLATED, name, "", WORDS[name])
         yield Change(found, (Edit(node.start_byte, end, ""),), at=node.start_byte)
+
+
+def _is_bound(node: Any) -> bool:
+    """Return whether a variable is bound to a machine register, which needs the word."""
+    return any(child.type == "gnu_asm_expression" for child in node.parent.children)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +27,7 @@ from kernelwright.port.compared import (
     written_since,
 )
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.port.programs import Builder, Program
+from kernelwright.port.programs import Builder, Program, Unit
 
 LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)
@@ -106,13 +106,20 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
         found = reference(original, folder, options)
         if isinstance(found, str):
             return Rung("emulate", RungStatus.NOT_CHECKED, (f"the original {found}",))
-        details = list(_faults(program, found, folder, options))
+        names = _renamed(original, ported)
+        details = list(_faults(program, found, names, folder, options))
     own = tuple(f"the original too: {habit}" for habit in sorted(found.habits))
     said = (*dict.fromkeys(details), *own)
     return Rung("emulate", _status(details, found), said, values=found.values, units=units)
 
 
-def _faults(program: Path, found: Reference, folder: Path, options: RunOptions) -> Iterator[str]:
+def _faults(
+    program: Path,
+    found: Reference,
+    names: Mapping[str, str],
+    folder: Path,
+    options: RunOptions,
+) -> Iterator[str]:
     """Yield what a port does wrong, or leaves otherwise than the original, at both widths and in
     every order of its threads. If the first order exceeds the time limit, the others are left out:
     they would take as long."""
@@ -132,7 +139,7 @@ def _faults(program: Path, found: Reference, folder: Path, options: RunOptions) 
     for width, schedule in sorted(runs, key=lambda s: (s[0], machine.SCHEDULES.index(s[1]))):
         run, left = runs[width, schedule]
         said = _complaints(run, found)
-        differs = _differences(left, found, options.limit_s)
+        differs = _differences(_with_names(left, names), found, options.limit_s)
         if differs and found.varies(schedule, folder, options):
             differs = [each + AS_ORIGINAL for each in differs]
         for each in (*said, *differs):
@@ -144,6 +151,26 @@ def at_once(works: Sequence[Callable[[], T]]) -> list[T]:
     their results in order."""
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return [done.result() for done in [pool.submit(work) for work in works]]
+
+
+def _renamed(original: Program, ported: Program) -> dict[str, str]:
+    """Return the names of files that the port gave other suffixes, by their new names: programs
+    print them by ``__FILE__``."""
+    before = {Path(unit.name).stem: Path(unit.name).name for unit in _units(original)}
+    after = (Path(unit.name) for unit in _units(ported))
+    return {p.name: before[p.stem] for p in after if before.get(p.stem, p.name) != p.name}
+
+
+def _units(program: Program) -> tuple[Unit, ...]:
+    return (program.main, *program.others)
+
+
+def _with_names(left: Left, names: Mapping[str, str]) -> Left:
+    """Return what a port left, with the original's names of its files in the output."""
+    output = left.output
+    for new, old in names.items():
+        output = output.replace(new, old)
+    return replace(left, output=output)
 
 
 def _status(details: Sequence[str], found: Reference) -> RungStatus:

@@ -45,7 +45,7 @@ CHECKS = (
 DEVICE_FLAGS = (
     "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off", "-fno-strict-return",
     "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-Wno-reserved-user-defined-literal",
-    "-fno-delete-null-pointer-checks",
+    "-fno-delete-null-pointer-checks", "-Wno-register",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
 collectives. Functions that end without a value return, and methods may ask whether there is an
@@ -235,7 +235,7 @@ def _compile(
     compile_with(clang, *flags, *words, "-c", str(source), "-o", str(object_))
 
 
-def link(objects: Sequence[Path], program: Path) -> None:
+def link(objects: Sequence[Path], program: Path, *, flags: Sequence[str] = ()) -> None:
     """Link objects, and shared libraries among them, with the emulation's runtime.
 
     Raises:
@@ -246,7 +246,7 @@ def link(objects: Sequence[Path], program: Path) -> None:
     clang = find_clang()
     assert clang is not None
     names = [str(object_) for object_ in (*objects, runtime())]
-    compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
+    compile_with(clang, *_WRAPS, *flags, *names, "-o", str(program), "-lm")
 
 
 def keep_apart(object_: Path, names: Iterable[str]) -> None:
