@@ -228,6 +228,7 @@ void settle_pending() {
 }
 
 void complain(const char* kind, std::uintptr_t site, const char* detail) {
+  const OwnMemory own;
   if (complaints.size() >= MAX_KINDS && !complaints.count({kind, site})) return;
   Complaint& complaint = complaints[{kind, site}];
   complaint.detail = detail;

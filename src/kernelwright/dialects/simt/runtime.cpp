@@ -436,7 +436,10 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
   settle_pending();
   const int lane = self->linear % machine.width;
   self->site = site;
-  note_calls(*self, __builtin_frame_address(0));
+  {
+    const OwnMemory own;
+    note_calls(*self, __builtin_frame_address(0));
+  }
   self->wait = static_cast<Wait>(wait);
   self->words[0] = low, self->words[1] = high;
   self->mask = mask;
@@ -446,6 +449,7 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
       complain("mask", site, "the calling lane is not in its own mask");
       self->mask = mask |= 1ull << lane;
     }
+    const OwnMemory own;
     try_mask(*self->block, self->linear / machine.width, mask, false);
   }
   if (self->state == State::collective) leave(State::collective);
@@ -454,6 +458,7 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
 }
 
 void simt_release(Snapshot* all) {
+  const OwnMemory own;
   if (--all->unread == 0) delete all;
 }
 

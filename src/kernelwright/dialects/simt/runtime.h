@@ -76,6 +76,13 @@ struct Machine {
 
 extern Machine machine;
 
+// While it lives, memory that is allocated and freed is the emulation's own, not the device's.
+struct OwnMemory {
+  bool was_in_device = machine.in_device;
+  OwnMemory() { machine.in_device = false; }
+  ~OwnMemory() { machine.in_device = was_in_device; }
+};
+
 // Where a fiber stands, from the frame of what it called: a function that two places call has one
 // return address inside and another in each caller.
 inline void note_calls(Fiber& fiber, void* frame) {
