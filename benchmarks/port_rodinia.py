@@ -102,7 +102,10 @@ def image(folder: Path) -> None:
 
 
 def rgb(folder: Path) -> None:
-    (folder / "rgb.bmp").write_bytes(bytes(random.randrange(256) for _ in range(64 * 64 * 3)))
+    pixels = bytes(random.randrange(256) for _ in range(64 * 64 * 3))
+    (folder / "a/b").mkdir(parents=True)
+    (folder / "data/dwt2d").mkdir(parents=True)
+    (folder / "data/dwt2d/rgb.bmp").write_bytes(pixels)
 
 
 def storms(folder: Path) -> None:
@@ -168,7 +171,7 @@ CASES = {
         "cfd", "euler3d_double.cu", "mesh.txt", mesh, change=ITERATIONS, is_with_common=True
     ),
     "dwt2d": Case(
-        "dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb, defines=("OUTPUT",)
+        "dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb, defines=("OUTPUT",), place="a/b"
     ),
     "gaussian": Case("gaussian", "gaussian.cu", "-s 16"),
     "heartwall": Case("heartwall", "main.cu", "test.avi 1", video),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify.warp_synchrony import in_step, in_waves
@@ -29,6 +33,9 @@ LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)
 """Kinds of complaints that are ignored if the original causes them as well: neither NVIDIA's
 barriers nor AMD's wait for threads that have returned. Races are not among them."""
+T = TypeVar("T")
+Setting = tuple[int, str]
+"""The lanes of a wave and the order of threads of a run."""
 OF_THE_PORT = ("shift",)
 """Kinds of complaints about what NVIDIA's GPUs define and AMD's do otherwise: the original may do
 it, the port may not. Source: PTX ISA, shl, shr; LLVM's AMDGPU: v_lshlrev_b32 uses five bits."""
@@ -99,22 +106,51 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
         found = reference(original, folder, options)
         if isinstance(found, str):
             return Rung("emulate", RungStatus.NOT_CHECKED, (f"the original {found}",))
-        details: list[str] = []
         names = _renamed(original, ported)
-        for width in machine.WIDTHS:
-            for schedule in machine.SCHEDULES:
-                run, left = ran(program, folder, options, width=width, schedule=schedule)
-                where = f"{width} lanes, {schedule}"
-                details += [f"{where}: {said}" for said in _complaints(run, found)]
-                said_of = _differences(_with_names(left, names), found, options.limit_s)
-                if said_of and found.varies(schedule, folder, options):
-                    said_of = [said + AS_ORIGINAL for said in said_of]
-                details += [f"{where}: {said}" for said in said_of]
-                if run.exit_code in (machine.LATE, machine.HANG):
-                    break  # the other schedules would take as long
+        details = list(_faults(program, found, names, folder, options))
     own = tuple(f"the original too: {habit}" for habit in sorted(found.habits))
     said = (*dict.fromkeys(details), *own)
     return Rung("emulate", _status(details, found), said, values=found.values, units=units)
+
+
+def _faults(
+    program: Path,
+    found: Reference,
+    names: Mapping[str, str],
+    folder: Path,
+    options: RunOptions,
+) -> Iterator[str]:
+    """Yield what a port does wrong, or leaves otherwise than the original, at both widths and in
+    every order of its threads. If the first order exceeds the time limit, the others are left out:
+    they would take as long."""
+    first = [(width, machine.SCHEDULES[0]) for width in machine.WIDTHS]
+
+    def run_all(settings: list[Setting]) -> dict[Setting, tuple[machine.EmulatedRun, Left]]:
+        works = [
+            partial(ran, program, folder, options, width=width, schedule=schedule)
+            for width, schedule in settings
+        ]
+        return dict(zip(settings, at_once(works), strict=True))
+
+    runs = run_all(first)
+    ended_ = (machine.LATE, machine.HANG)
+    widths = [width for width, order in first if runs[width, order][0].exit_code not in ended_]
+    runs |= run_all([(width, order) for width in widths for order in machine.SCHEDULES[1:]])
+    for width, schedule in sorted(runs, key=lambda s: (s[0], machine.SCHEDULES.index(s[1]))):
+        run, left = runs[width, schedule]
+        said = _complaints(run, found)
+        differs = _differences(_with_names(left, names), found, options.limit_s)
+        if differs and found.varies(schedule, folder, options):
+            differs = [each + AS_ORIGINAL for each in differs]
+        for each in (*said, *differs):
+            yield f"{width} lanes, {schedule}: {each}"
+
+
+def at_once(works: Sequence[Callable[[], T]]) -> list[T]:
+    """Do works that are independent of each other, as many at once as there are cores, and return
+    their results in order."""
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        return [done.result() for done in [pool.submit(work) for work in works]]
 
 
 def _renamed(original: Program, ported: Program) -> dict[str, str]:
@@ -162,17 +198,16 @@ def reference(original: Program, folder: Path, options: RunOptions) -> Reference
         program, units = Builder(folder / "original", in_step).build(original)
     except machine.BuildError as error:
         return f"does not build here: {error}"
-    runs = []
-    complaints: tuple[machine.Complaint, ...] = ()
-    for _ in range(N_ORIGINAL):
-        run, left = ran(program, folder, options)
+    works = [partial(ran, program, folder, options) for _ in range(N_ORIGINAL)]
+    if not any(_LIBRARIES.search(u.text) for u in (original.main, *original.others)):
+        works.append(partial(ran, program, folder, options, is_idle=True))
+    done = at_once(works)
+    for run, _ in done[:N_ORIGINAL]:
         if run.exit_code < 0 or run.exit_code in (machine.LATE, machine.HANG):
             return "; ".join([ended(run.exit_code, run.errors, options.limit_s), *_said(run)])
-        runs.append(left)
-        complaints = complaints or run.complaints
-    idle = None
-    if not any(_LIBRARIES.search(u.text) for u in (original.main, *original.others)):
-        _, idle = ran(program, folder, options, is_idle=True)
+    runs = [left for _, left in done[:N_ORIGINAL]]
+    complaints = next((run.complaints for run, _ in done[:N_ORIGINAL] if run.complaints), ())
+    idle = done[N_ORIGINAL][1] if len(done) > N_ORIGINAL else None
     values = counted(runs, idle)
     return Reference(tuple(runs), complaints, tuple(values.items()), units, program)
 

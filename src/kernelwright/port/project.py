@@ -408,11 +408,11 @@ class _Project:
             return climb(HardwareRun(tuple(originals), ports, running))
 
     def _needed(self, path: Path) -> list[Path]:
-        """Return the units that a program is linked with, as the emulation links it; none if it
-        cannot be built there."""
+        """Return the units that a program is linked with, as the emulation links it: all others
+        where there is no emulation, none if the program cannot be built there."""
         others = self._others(path)
         if not others or emulation_missing() is not None:
-            return []
+            return others
         program = Program(self._unit(path), tuple(self._unit(p) for p in others))
         with tempfile.TemporaryDirectory() as folder:
             try:

@@ -211,3 +211,13 @@ def test_a_programs_environment_has_no_keys(emulate, monkeypatch):
         'printf("%d %s\\n", getenv("OPENAI_API_KEY") != nullptr, getenv("SHOWN"));',
     )
     assert run.output == "0 shown\n"
+
+
+def test_the_emulations_own_memory_does_not_hide_an_access_outside(emulate):
+    kernel = """__global__ void k(int* x) {
+      int v = __shfl_sync(~0u, x[threadIdx.x], 0);
+      if (threadIdx.x == 31) x[32 + 4096] = v;
+    }"""
+    main = "int* d; cudaMalloc(&d, 128); cudaMemset(d, 0, 128); k<<<1, 32>>>(d);"
+    (found,) = emulate(kernel, main).complaints
+    assert found.kind == "out-of-bounds"

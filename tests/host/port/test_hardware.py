@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from tests.host.port.test_port import GOOD
+from tests.host.port.units import OF_EACH, SEPARATE
 
 from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.hipify import translate
@@ -91,3 +92,16 @@ def test_a_file_without_a_main_function_is_not_run(tmp_path):
     (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
     rungs = port(tmp_path / "a.cu", rungs=(3,)).files[0].rungs
     assert rungs[0].status is RungStatus.NOT_CHECKED and "main" in rungs[0].details[0]
+
+
+@needs_nvcc
+@pytest.mark.parametrize("files", [SEPARATE, OF_EACH])
+def test_several_units_are_built_by_nvcc_and_run_where_there_is_a_gpu(files, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (rung,) = port(tmp_path, rungs=(3,)).files[0].rungs
+    if has_gpu:
+        assert rung.status is RungStatus.PASSED, rung.details
+        assert set(rung.units) == {"a.hip", "b.hip"}
+    else:
+        assert "the port compiles through the header layer" in rung.details[0], rung.details

@@ -54,7 +54,9 @@ struct Complaint {
 };
 
 auto& memories = *new std::vector<Memory>;  // by address
-std::size_t last_hit = 0;
+// The memory that a page belongs to, by the page's number; wrong entries are noticed by the bounds.
+constexpr std::size_t N_HITS = 256;
+std::size_t last_hits[N_HITS];
 // Never destroyed: the report is written when the program ends.
 auto& complaints = *new std::map<std::pair<std::string, std::uintptr_t>, Complaint>;
 std::vector<unsigned> fences;  // by thread of the running launch
@@ -85,13 +87,13 @@ Cell* make_cells(std::size_t bytes) {
 }
 
 Memory* find(std::uintptr_t at) {
-  if (last_hit < memories.size() && at >= memories[last_hit].low && at < memories[last_hit].high)
-    return &memories[last_hit];
+  std::size_t& hit = last_hits[(at >> 12) % N_HITS];
+  if (hit < memories.size() && at >= memories[hit].low && at < memories[hit].high) return &memories[hit];
   auto above = std::upper_bound(memories.begin(), memories.end(), at,
                                 [](std::uintptr_t a, const Memory& m) { return a < m.low; });
   if (above == memories.begin()) return nullptr;
   --above;
-  last_hit = static_cast<std::size_t>(above - memories.begin());
+  hit = static_cast<std::size_t>(above - memories.begin());
   return at < above->high ? &*above : nullptr;
 }
 
@@ -226,6 +228,7 @@ void settle_pending() {
 }
 
 void complain(const char* kind, std::uintptr_t site, const char* detail) {
+  const OwnMemory own;
   if (complaints.size() >= MAX_KINDS && !complaints.count({kind, site})) return;
   Complaint& complaint = complaints[{kind, site}];
   complaint.detail = detail;

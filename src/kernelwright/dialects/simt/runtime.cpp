@@ -47,6 +47,7 @@ constexpr int OPS_PER_YIELD = 64;     // atomics or volatile reads before others
 constexpr int HANG_EXIT = 97;
 
 std::vector<char*> free_stacks;
+std::vector<std::unique_ptr<Block>> free_blocks;  // for the next ones, whose memory they keep
 void* scheduler_stack = nullptr;
 std::mt19937 random_order;
 
@@ -71,40 +72,76 @@ void leave(State state) {  // from a fiber to the scheduler
   simt_switch(&self->stack_pointer, scheduler_stack);
 }
 
-void fiber_main() {
-  (*machine.body)();
-  machine.in_device = false;
-  leave(State::done);
+void leave_for_good() {
+  void* unused;
+  simt_switch(&unused, scheduler_stack);
   __builtin_trap();
 }
 
-void resume(Fiber& fiber) {
-  if (fiber.state == State::fresh) {
-    fiber.stack = take_stack();
-    auto top = reinterpret_cast<std::uintptr_t>(fiber.stack + STACK_BYTES) & ~std::uintptr_t{15};
-    auto* slot = reinterpret_cast<void**>(top) - 2;
-    *slot = reinterpret_cast<void*>(fiber_main);
-    fiber.stack_pointer = slot - 6;
-    machine.in_device = false;
-  } else {
-    machine.in_device = true;
+Fiber* next_fresh(Block& block) {
+  while (block.next_fresh < block.order.size()) {
+    Fiber& fiber = block.fibers[block.order[block.next_fresh++]];
+    if (fiber.state == State::fresh) return &fiber;
   }
+  return nullptr;
+}
+
+void enter(Fiber& fiber) {
   fiber.state = State::running;
+  fiber.is_spinning = false;
   machine.current = &fiber;
   machine.stack_low = reinterpret_cast<std::uintptr_t>(fiber.stack);
   machine.stack_high = machine.stack_low + STACK_BYTES;
-  fiber.is_spinning = false;
-  simt_switch(&scheduler_stack, fiber.stack_pointer);
-  settle_pending();
-  machine.is_progress = machine.is_progress || !fiber.is_spinning;
-  machine.in_device = false;
-  machine.current = nullptr;
-  if (fiber.state == State::done) {
-    free_stacks.push_back(fiber.stack);
-    fiber.stack = nullptr;
-    --fiber.block->live;
+}
+
+// The threads of a block run one after the other on one stack, as a loop would run them, until one
+// has to wait: it keeps the stack, and the others go on on another. The end of a thread that waited
+// is here too.
+void run_fresh() {
+  Block& block = *machine.starting;
+  char* stack = machine.starting_stack;
+  while (Fiber* fiber = next_fresh(block)) {
+    fiber->stack = stack;
+    enter(*fiber);
+    (*machine.body)();
+    machine.in_device = false;
+    settle_pending();
+    fiber->state = State::done;
+    fiber->stack = nullptr;
+    machine.is_progress = machine.is_progress || !fiber->is_spinning;
+    --block.live;
     ++machine.threads_run;
   }
+  free_stacks.push_back(stack);
+  machine.current = nullptr;
+  leave_for_good();
+}
+
+void settle_after_switch() {
+  settle_pending();
+  const Fiber* fiber = machine.current;
+  if (fiber) machine.is_progress = machine.is_progress || !fiber->is_spinning;
+  machine.in_device = false;
+  machine.current = nullptr;
+}
+
+void start(Block& block) {
+  machine.starting = &block;
+  machine.starting_stack = take_stack();
+  auto top = reinterpret_cast<std::uintptr_t>(machine.starting_stack + STACK_BYTES) & ~std::uintptr_t{15};
+  auto* slot = reinterpret_cast<void**>(top) - 2;
+  *slot = reinterpret_cast<void*>(run_fresh);
+  std::fill(slot - 6, slot, nullptr);  // registers, of which the frame pointer ends the chain of calls
+  machine.in_device = false;
+  simt_switch(&scheduler_stack, slot - 6);
+  settle_after_switch();
+}
+
+void resume(Fiber& fiber) {
+  machine.in_device = true;
+  enter(fiber);
+  simt_switch(&scheduler_stack, fiber.stack_pointer);
+  settle_after_switch();
 }
 
 // ---- warps -----------------------------------------------------------------------------------
@@ -251,7 +288,8 @@ unsigned extent(unsigned threads, unsigned index, unsigned block) {
 
 std::unique_ptr<Block> make_block(unsigned linear) {
   const dim3 whole = machine.config.block, threads = machine.config.threads;
-  auto block = std::make_unique<Block>();
+  auto block = free_blocks.empty() ? std::make_unique<Block>() : std::move(free_blocks.back());
+  if (!free_blocks.empty()) free_blocks.pop_back();
   const uint3 at = block->index = unravel(linear, machine.config.grid);
   const dim3 shape = block->shape = {extent(threads.x, at.x, whole.x),
                                      extent(threads.y, at.y, whole.y),
@@ -262,12 +300,18 @@ std::unique_ptr<Block> make_block(unsigned linear) {
   block->warp_epochs.assign((n_threads + machine.width - 1) / machine.width, 0);
   block->fibers.resize(n_threads);
   block->order = order_of(n_threads);
+  block->next_fresh = 0;
+  uint3 thread{0, 0, 0};
   for (unsigned i = 0; i < n_threads; ++i) {
     Fiber& fiber = block->fibers[i];
     fiber.block = block.get();
+    fiber.state = State::fresh;
     fiber.linear = static_cast<int>(i);
-    fiber.thread = unravel(i, shape);
+    fiber.thread = thread;
     fiber.id = linear * most_threads() + i;
+    fiber.epoch = fiber.warp_epoch = fiber.operations = 0;
+    if (++thread.x == shape.x) thread.x = 0, ++thread.y;
+    if (thread.y == shape.y) thread.y = 0, ++thread.z;
   }
   return block;
 }
@@ -275,9 +319,11 @@ std::unique_ptr<Block> make_block(unsigned linear) {
 void pass(Block& block) {
   if (machine.schedule == Schedule::random)
     std::shuffle(block.order.begin(), block.order.end(), random_order);
-  for (unsigned i : block.order) {
-    Fiber& fiber = block.fibers[i];
-    if (fiber.state == State::fresh || fiber.state == State::ready) resume(fiber);
+  if (block.next_fresh < block.order.size()) {
+    while (block.next_fresh < block.order.size()) start(block);
+  } else {
+    for (unsigned i : block.order)
+      if (block.fibers[i].state == State::ready) resume(block.fibers[i]);
   }
   for (int warp = 0; warp < static_cast<int>(block.warp_epochs.size()); ++warp)
     while (try_converged(block, warp)) break;
@@ -318,6 +364,7 @@ void run_grid(const std::vector<unsigned>& blocks, std::size_t n_resident) {
                               [](auto& block) {
                                 if (block->live) return false;
                                 give_arena(block->arena);
+                                free_blocks.push_back(std::move(block));
                                 return true;
                               }),
                list.end());
@@ -389,7 +436,10 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
   settle_pending();
   const int lane = self->linear % machine.width;
   self->site = site;
-  note_calls(*self, __builtin_frame_address(0));
+  {
+    const OwnMemory own;
+    note_calls(*self, __builtin_frame_address(0));
+  }
   self->wait = static_cast<Wait>(wait);
   self->words[0] = low, self->words[1] = high;
   self->mask = mask;
@@ -399,6 +449,7 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
       complain("mask", site, "the calling lane is not in its own mask");
       self->mask = mask |= 1ull << lane;
     }
+    const OwnMemory own;
     try_mask(*self->block, self->linear / machine.width, mask, false);
   }
   if (self->state == State::collective) leave(State::collective);
@@ -407,6 +458,7 @@ Snapshot* simt_exchange(int wait, std::uint64_t mask, std::uint64_t low, std::ui
 }
 
 void simt_release(Snapshot* all) {
+  const OwnMemory own;
   if (--all->unread == 0) delete all;
 }
 

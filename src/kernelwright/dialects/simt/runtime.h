@@ -51,6 +51,7 @@ struct Block {
   Arena* arena = nullptr;
   std::vector<Fiber> fibers;
   std::vector<unsigned> order, warp_epochs;
+  std::size_t next_fresh = 0;  // of `order`: threads before it have begun
 };
 
 struct Machine {
@@ -62,6 +63,8 @@ struct Machine {
   std::function<void()>* body = nullptr;
   std::vector<std::unique_ptr<Block>> resident;
   Fiber* current = nullptr;
+  Block* starting = nullptr;  // whose threads begin, on this stack
+  char* starting_stack = nullptr;
   bool is_idle = false;  // kernels are not run, and nothing is copied from the device
   bool in_device = false, is_progress = false;
   bool is_offloaded = false;  // another machine has run the whole launch
@@ -72,6 +75,13 @@ struct Machine {
 };
 
 extern Machine machine;
+
+// While it lives, memory that is allocated and freed is the emulation's own, not the device's.
+struct OwnMemory {
+  bool was_in_device = machine.in_device;
+  OwnMemory() { machine.in_device = false; }
+  ~OwnMemory() { machine.in_device = was_in_device; }
+};
 
 // Where a fiber stands, from the frame of what it called: a function that two places call has one
 // return address inside and another in each caller.

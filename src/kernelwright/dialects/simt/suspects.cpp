@@ -31,6 +31,7 @@ void accuse(const Key& key, const Suspect& suspect) {
 // Called before the memory changes, so that it still holds the value that was read.
 void suspect(unsigned reader, std::uintptr_t at, std::size_t bytes, std::uintptr_t site,
              const char* detail) {
+  const OwnMemory own;
   const Key key{reader, at, site};
   Suspect made{{}, bytes, detail, 1};
   if (bytes > sizeof made.found) return accuse(key, made);
@@ -43,6 +44,7 @@ void suspect(unsigned reader, std::uintptr_t at, std::size_t bytes, std::uintptr
 }
 
 void clear_suspect(unsigned reader, std::uintptr_t at, std::size_t bytes, const void* expected) {
+  const OwnMemory own;
   auto known = suspects.lower_bound({reader, at, 0});
   while (known != suspects.end() && std::get<0>(known->first) == reader &&
          std::get<1>(known->first) == at) {

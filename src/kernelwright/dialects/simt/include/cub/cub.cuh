@@ -3,7 +3,8 @@
 #include "cuda_runtime.h"
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
