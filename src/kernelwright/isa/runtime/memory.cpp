@@ -58,7 +58,8 @@ struct Place {  // the operands that say where an access goes
 
 char* host_at(Wave& w, const Access& a, const Place& p, int lane, int offset, const Instruction& i) {
   const u32 bytes = a.bytes;
-  if (a.space == Space::lds) return lds_at(w, u64{w.row(p.vector->reg)[lane]} + u32(offset), bytes, i);
+  if (a.space == Space::lds)  // addresses wrap at 32 bits: LLVM folds offsets of negative bases
+    return lds_at(w, u32{w.row(p.vector->reg)[lane]} + u32(offset), bytes, i);
   const bool has_vector = p.vector && p.vector->kind == Kind::vector;
   if (a.space == Space::scratch) {
     u32 at = u32(offset);

@@ -110,7 +110,7 @@ SIMT_RAW void offload(const A&... given) {
   alignas(16) char packed[4096];
   std::size_t end = 0;
   ((end = (end + alignof(A) - 1) / alignof(A) * alignof(A),
-    std::memcpy(packed + end, reinterpret_cast<const void*>(&given), sizeof(A)), end += sizeof(A)),
+    std::memcpy(packed + end, (const void*)&given, sizeof(A)), end += sizeof(A)),
    ...);
   simt_offload(packed, end, SIMT_SITE);
 }
