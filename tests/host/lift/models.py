@@ -282,8 +282,18 @@ def float_compared(name, a, b):
     return COMPARED[name[:2]](a, b)
 
 
+def extreme(mods, v):
+    a, b = f64(v["a"]), f64(v["b"])
+    better = min if mods[0] == "MIN" else max
+    first = better((a, b), key=lambda x: (x, math.copysign(1, x)))
+    is_first = not math.isnan(a) and (math.isnan(b) or bits64(first) == v["a"])
+    return {"p": int(is_first and v["c"]), "q": int(math.isnan(a) and math.isnan(b) and v["c"])}
+
+
 def fsetp(single):
     def run(mods, v):
+        if mods[0] in ("MIN", "MAX"):
+            return extreme(mods, v)
         read = f32 if single else f64
         a, b = read(v.get("a", v.get("x"))), read(v.get("b", v.get("y")))
         if "FTZ" in mods:
@@ -322,7 +332,9 @@ def f2i(mods, v):
     n = int(type_[1:])
     low, high = (0, (1 << n) - 1) if type_[0] == "U" else (-(1 << n - 1), (1 << n - 1) - 1)
     x = whole(x, mods)
-    return {"d": (0 if math.isnan(x) else int(min(max(x, low), high))) & ((1 << n) - 1)}
+    if math.isnan(x):  # as an H200 has it
+        return {"d": 1 << (n - 1) if "F64" in mods or n == 64 else 0}
+    return {"d": int(min(max(x, low), high)) & ((1 << n) - 1)}
 
 
 def frnd(mods, v):
@@ -349,6 +361,8 @@ def i2f(mods, v):
 
 
 def half_bits(x):
+    if isinstance(x, float) and math.isnan(x):
+        return 0x7FFF
     return int(np.float16(np.float64(x)).view(np.uint16))
 
 

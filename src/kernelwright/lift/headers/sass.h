@@ -27,7 +27,8 @@ FUNCTION f32 fneg32(f32 a) { return as_f32(bits32(a) ^ 0x80000000u); }
 FUNCTION f64 fabs64(f64 a) { return as_f64(bits64(a) & ~(1ull << 63)); }
 FUNCTION f64 fneg64(f64 a) { return as_f64(bits64(a) ^ 1ull << 63); }
 FUNCTION h2 habs2(h2 a) { return as_h2(bits_h2(a) & 0x7fff7fffu); }
-FUNCTION u32 half_bits(f16 a) { return bits16(a); }
+FUNCTION u32 half_bits(f16 a) { return a != a ? 0x7fffu : bits16(a); }  // one NaN of all
+FUNCTION u32 halves_bits(h2 a) { return half_bits(a[0]) | half_bits(a[1]) << 16; }
 FUNCTION u32 low_twice(u32 a) { return (a & 0xffffu) | a << 16; }
 FUNCTION u32 high_twice(u32 a) { return a >> 16 | (a & 0xffff0000u); }
 FUNCTION u32 swapped(u32 a) { return a >> 16 | a << 16; }
@@ -141,23 +142,24 @@ FUNCTION f64 i64_as_f64(i64 a, int direction) {
   return fma64_towards((f64)(a >> 32), 0x1p32, (f64)(u32)a, direction);
 }
 
-#define WHOLE(type, uint, from, least, beyond)                                                 \
+// Beyond the range a conversion gives the nearest integer; of a NaN what an H200 gives.
+#define WHOLE(type, uint, from, least, beyond, nan)                                            \
   FUNCTION type type##_of_##from(from a) {                                                     \
-    return a != a ? 0 : a <= least ? (type)((uint)1 << (8 * sizeof(type) - 1)) :               \
+    return a != a ? (type)nan : a <= least ? (type)((uint)1 << (8 * sizeof(type) - 1)) :               \
         a >= beyond ? (type)(((uint)1 << (8 * sizeof(type) - 1)) - 1) : (type)a;               \
   }
-#define UNSIGNED(type, from, beyond)                                                           \
+#define UNSIGNED(type, from, beyond, nan)                                                      \
   FUNCTION type type##_of_##from(from a) {                                                     \
-    return !(a > 0) ? 0 : a >= beyond ? ~(type)0 : (type)a;                                    \
+    return a != a ? nan : !(a > 0) ? 0 : a >= beyond ? ~(type)0 : (type)a;                                    \
   }
-WHOLE(i32, u32, f32, -0x1p31f, 0x1p31f)
-WHOLE(i32, u32, f64, -0x1p31, 0x1p31)
-WHOLE(i64, u64, f32, -0x1p63f, 0x1p63f)
-WHOLE(i64, u64, f64, -0x1p63, 0x1p63)
-UNSIGNED(u32, f32, 0x1p32f)
-UNSIGNED(u32, f64, 0x1p32)
-UNSIGNED(u64, f32, 0x1p64f)
-UNSIGNED(u64, f64, 0x1p64)
+WHOLE(i32, u32, f32, -0x1p31f, 0x1p31f, 0)
+WHOLE(i32, u32, f64, -0x1p31, 0x1p31, 1u << 31)
+WHOLE(i64, u64, f32, -0x1p63f, 0x1p63f, 1ull << 63)
+WHOLE(i64, u64, f64, -0x1p63, 0x1p63, 1ull << 63)
+UNSIGNED(u32, f32, 0x1p32f, 0)
+UNSIGNED(u32, f64, 0x1p32, 1u << 31)
+UNSIGNED(u64, f32, 0x1p64f, 1ull << 63)
+UNSIGNED(u64, f64, 0x1p64, 1ull << 63)
 #undef WHOLE
 #undef UNSIGNED
 #define i32_of(a) _Generic((a), f32: i32_of_f32, f64: i32_of_f64)(a)
