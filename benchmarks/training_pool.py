@@ -37,6 +37,8 @@ from kernelwright.loaders.structure import KnownStructures, structure
 from kernelwright.suites.composed import compose
 from kernelwright.suites.composed.lessons import FORMS, Lesson, lessons
 from kernelwright.train.reward_pool import RewardPool
+from kernelwright.workers.asked import WorkersAsked
+from kernelwright.workers.opening import workers_for
 
 EACH = 40  # tasks of a form that are looked at
 SCHEDULES = 3
@@ -113,7 +115,8 @@ def main(
     if not device:
         return
     settings = Settings(device=device, archive=archive)
-    with RewardPool(settings, resolve(Device.parse(device)), jobs=jobs) as pool:
+    workers = workers_for(device, WorkersAsked(jobs=jobs))
+    with workers, RewardPool(settings, resolve(Device.parse(device)), workers) as pool:
         judged = pool.judge([said(lesson) for kernels in chosen for lesson in kernels])
     found = Counter(j.evaluation.status.value if j.evaluation else "not judged" for j in judged)
     click.echo("kernels: " + ", ".join(f"{n} {status}" for status, n in found.most_common()))

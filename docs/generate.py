@@ -109,6 +109,7 @@ TABLES = {
     "timing": "One measured time in nanoseconds; null if not measured in that round.",
     "outline": "What the steps of a program that was tried do, and how much of it; no schedule.",
     "trial": "What the tuner measured of one candidate; never a verdict.",
+    "appended": "The id of a transaction: one whose confirmation was lost is not done twice.",
     "step": "One step of training and what it logged.",
 }
 """What one row of each table is."""

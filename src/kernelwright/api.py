@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,13 @@ from kernelwright.archive import Archive
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import TaskError
+from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Evaluation
-from kernelwright.core.places import read_regular
+from kernelwright.core.places import read_regular, written_whole
 from kernelwright.core.settings import BOTH_MODES, Settings, load_settings
 from kernelwright.core.task import MODES, Task
 from kernelwright.dialects.recognised import dialect_of
+from kernelwright.judge import SharedForkServer
 from kernelwright.loaders import load
 from kernelwright.loaders.training_step import as_judged
 from kernelwright.runtime.gates import through_gates
@@ -26,6 +30,11 @@ from kernelwright.search import loop, shapes
 from kernelwright.search.again import judge_again
 from kernelwright.search.result import AtShape, OnProgress, Result
 from kernelwright.shipping.package import package_at
+from kernelwright.suites.suite import SuiteEntry
+from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.workers import Workers
+
+PRELOADED = (__name__, "kernelwright.judge.judge", "kernelwright.proposers.rules.proposer")
 
 
 def optimize(
@@ -34,6 +43,7 @@ def optimize(
     *,
     init: Any = None,
     on_progress: OnProgress = lambda progress: None,
+    workers: Workers | None = None,
     **settings: Any,
 ) -> Result:
     """Search for a faster kernel for a module, a function, a file or a Task, and write the report.
@@ -42,6 +52,8 @@ def optimize(
     those of ``kernelwright.toml`` in the working folder. With ``mode="both"`` a module that
     computes otherwise in training is searched twice, with half of the budget each: the result is
     that of evaluation, and its ``other`` is that of training; ``build`` takes both.
+
+    ``workers`` do the search, such as those of a cluster; None: this process does.
 
     At the end the winner is used as programs use modules, for a tenth of the search's time, four
     seconds at least; ``uses`` of the result says what came of it, and faults are warned of.
@@ -63,13 +75,11 @@ def optimize(
         page.require_place(report)
     results: list[Result] = []
     for (one, each), report in zip(searches, reports, strict=True):
-        began_s = time.monotonic()
-        result = shapes.optimize(one, settings=each, on_progress=on_progress)
-        if each.tries_uses and not result.interrupted:
-            search_s = time.monotonic() - began_s
-            with contextlib.suppress(KeyboardInterrupt):  # the search has its result
-                result = replace(result, uses=through_gates(result, each, search_s=search_s))
-            _warn_of_faults(result)
+        if workers is None:
+            result = _searched(one, each, on_progress)
+        else:
+            result = search_on(workers, one, each, on_progress)
+        _warn_of_faults(result)
         if result.evaluated:
             with Archive(result.archive_url) as archive:
                 if result.uses:
@@ -80,6 +90,71 @@ def optimize(
         if result.interrupted:
             break
     return replace(results[0], other=results[1] if len(results) > 1 else None)
+
+
+def _searched(task: Task, settings: Settings, on_progress: OnProgress) -> Result:
+    """Search a task, and use the winner as programs use modules."""
+    began_s = time.monotonic()
+    result = shapes.optimize(task, settings=settings, on_progress=on_progress)
+    if settings.tries_uses and not result.interrupted:
+        search_s = time.monotonic() - began_s
+        with contextlib.suppress(KeyboardInterrupt):  # the search has its result
+            result = replace(result, uses=through_gates(result, settings, search_s=search_s))
+    return result
+
+
+def search_on(workers: Workers, task: Task, settings: Settings, on_progress: OnProgress) -> Result:
+    """Let workers search a task; the source that they find is written to this machine's ``out``.
+
+    Raises:
+        KernelwrightError: the search raised it, or its process died.
+        KeyboardInterrupt: Ctrl-C ended it; its verdicts are in the archive.
+    """
+    ending = workers.run(
+        partial(_searched_elsewhere, task, settings), on_step=on_progress, preload=PRELOADED
+    )
+    result: Result
+    result, source = ending.get(
+        f"the search of {task.name}", do="run the same command on one machine to see the error"
+    )
+    if result.source_path is None:
+        return result
+    path = Path(settings.out, result.source_path.name)
+    with written_whole(path) as partial_file:
+        partial_file.write_text(source, encoding="utf-8")
+    return replace(result, source_path=path)
+
+
+def search_suite_on(
+    workers: Workers,
+    entries: Sequence[SuiteEntry],
+    settings: Settings,
+    on_progress: OnProgress,
+) -> list[Result]:
+    """Let workers search each task with the whole budget; a task that fails does not stop the
+    others."""
+
+    def one(entry: SuiteEntry) -> Result:
+        nothing = Result(entry.task, None, None, [], "", None, settings.archive)
+        try:
+            return search_on(workers, entry.task, settings, on_progress)
+        except KernelwrightError as error:
+            return replace(nothing, error=error)
+        except KeyboardInterrupt:
+            return replace(nothing, interrupted=True)
+
+    found = side_by_side(one, entries, jobs=workers.jobs, on_interrupt=workers.interrupt)
+    return [result for result in found if result is not None]
+
+
+def _searched_elsewhere(
+    task: Task, settings: Settings, fork_server: SharedForkServer, on_step: OnProgress
+) -> tuple[Result, str]:
+    """Search a task in a folder of its own; return the result and the text of its source."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = _searched(task, replace(settings, out=folder), on_step)
+        path = result.source_path
+        return result, path.read_text(encoding="utf-8") if path else ""
 
 
 def _warn_of_faults(result: Result) -> None:

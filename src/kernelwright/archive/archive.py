@@ -7,17 +7,17 @@ import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from kernelwright.archive import rows, tables
+from kernelwright.archive.appends import FactsOfEnd, Finished, Rows, content
 from kernelwright.archive.away import until_back
 from kernelwright.archive.connect import connect, migrate, parse, require_writable, shown
 from kernelwright.archive.errors import explained
+from kernelwright.archive.writer import Writer, now
 from kernelwright.core.call import EXAM, Call, PastCall
 from kernelwright.core.candidate import Candidate, Exemplar, Proposal
 from kernelwright.core.errors import UsageError
@@ -28,7 +28,6 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.core.trial import Trial
 
 _BY_TIME = (tables.run, tables.call)
-_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,8 @@ class Archive:
     """The store behind a path, a folder or a URL; opened, created and migrated as needed.
 
     Every write is one transaction: a process killed at any point leaves the archive intact. Any
-    number of processes may read and write at once. A server that goes away is waited for.
+    number of processes may read and write at once. Writes to a server that is away wait on the
+    disk, and reads wait for it; so does opening it, if it was reached from this machine before.
 
     Raises:
         ArchiveError: damaged, locked, newer than this version, read only while ``create`` is true,
@@ -85,14 +85,25 @@ class Archive:
         self.url = url.render_as_string(hide_password=False)
         self._where = shown(url)
         self._engine = connect(url, create=create)
+        self._task_of: dict[str, str] = {}
+        self._writer: Writer = Writer(self._engine, self._where)
+        opened = until_back(self._open) if self._writer.is_known else self._open
+        opened(create)
+
+    def _open(self, create: bool) -> None:
         with explained(self._where):
             migrate(self._engine, self._where)
             if create:
                 require_writable(self._engine, self._where)
+        self._writer.begin(writes=create)
 
     def close(self) -> None:
-        """Close the connections; the archive is not used afterwards."""
-        self._engine.dispose()
+        """Wait for what has not reached the server yet, and close the connections; the archive is
+        not used afterwards."""
+        try:
+            self._writer.close()
+        finally:
+            self._engine.dispose()
 
     def __enter__(self) -> Archive:
         return self
@@ -102,83 +113,50 @@ class Archive:
 
     # -- what is appended ----------------------------------------------------------------------
 
-    @until_back
     def add_task(self, task: Task, workloads: Iterable[Workload] = ()) -> None:
         """Add a task and workloads of it; those already there stay as they are."""
-        with self._writing() as connection:
-            self._insert_new(connection, tables.task, rows.from_content(task))
-            for workload in workloads:
-                self._insert_new(connection, tables.workload, rows.from_content(workload))
+        of_task = [content(tables.workload, rows.from_content(each)) for each in workloads]
+        self._writer.add(content(tables.task, rows.from_content(task)), *of_task)
 
-    @until_back
     def start_run(self, task: Task, settings: Settings) -> str:
         """The id of a new run of a task that is in the archive. It sorts after all runs and calls
         there, and by its time."""
         told = dataclasses.asdict(settings) | {"archive": self._where}  # without a password
-        with self._writing() as connection:
-            last = [connection.scalar(sa.select(sa.func.max(t.c.id))) for t in _BY_TIME]
-            run = new_id(after=max(filter(None, last), default=""))
-            connection.execute(
-                tables.run.insert().values(
-                    id=run,
-                    task=task.digest,
-                    settings=told,
-                    version=importlib.metadata.version("kernelwright"),
-                    started_at=_now(),
-                )
-            )
+        newest = [sa.select(sa.func.max(t.c.id).label("id")) for t in _BY_TIME]
+        last = [row["id"] for query in newest for row in self._read(query)]
+        run = new_id(after=max(filter(None, last), default=""))
+        version = importlib.metadata.version("kernelwright")
+        row = {"id": run, "task": task.digest, "settings": told, "version": version}
+        self._task_of[run] = task.digest
+        self._writer.add(Rows("run", [row | {"started_at": now()}]))
         return run
 
-    @until_back
     def finish_run(self, run: str, ended: Mapping[str, Any] | None = None) -> None:
         """Say that a run came to its end; one that was cut off is never finished.
 
         ``ended`` are facts about an end that no verdict tells of; they are added to its settings.
         """
-        with self._writing() as connection:
-            unfinished = (tables.run.c.id == run) & tables.run.c.finished_at.is_(None)
-            if ended:
-                told = connection.execute(sa.select(tables.run.c.settings).where(unfinished))
-                whole = told.scalar_one() | {"ended": dict(ended)}
-                changed = sa.update(tables.run).where(unfinished)
-                connection.execute(changed.values(settings=whole))
-            connection.execute(sa.update(tables.run).where(unfinished).values(finished_at=_now()))
+        self._writer.add(Finished(run, now(), ended))
 
-    @until_back
     def add_to_end(self, task: str, **facts: Any) -> None:
         """Add facts to the end of a task's last run that were found out after it."""
-        with self._writing() as connection:
-            of_task = sa.select(tables.run.c.id, tables.run.c.settings).where(
-                (tables.run.c.task == task) & tables.run.c.finished_at.is_not(None)
-            )
-            last = connection.execute(of_task.order_by(tables.run.c.id.desc()).limit(1)).first()
-            if last is not None:
-                ended = last.settings.get("ended", {}) | facts
-                changed = sa.update(tables.run).where(tables.run.c.id == last.id)
-                connection.execute(changed.values(settings=last.settings | {"ended": ended}))
+        self._writer.add(FactsOfEnd(task, facts))
 
-    @until_back
     def add_proposal(
         self, run: str, proposal: Proposal, exemplars: Sequence[Exemplar] = ()
     ) -> None:
         """Add what a proposer said, with the exemplars that it had been shown."""
-        with self._writing() as connection:
-            self._insert_new(connection, tables.candidate, rows.from_content(proposal.candidate))
-            said = rows.from_proposal(proposal) | {"run": run, "created_at": _now()}
-            number = connection.execute(
-                tables.proposal.insert().values(said).returning(tables.proposal.c.id)
-            ).scalar_one()
-            for position, exemplar in enumerate(exemplars):
-                connection.execute(
-                    tables.exemplar.insert().values(
-                        proposal=number,
-                        position=position,
-                        candidate=exemplar.proposal.candidate.digest,
-                        role=exemplar.role,
-                    )
-                )
+        said = rows.from_proposal(proposal) | {"run": run, "created_at": now()}
+        shown_ones: list[dict[str, Any]] = [
+            {"position": place, "candidate": one.proposal.candidate.digest, "role": one.role}
+            for place, one in enumerate(exemplars)
+        ]
+        self._writer.add(
+            content(tables.candidate, rows.from_content(proposal.candidate)),
+            Rows("proposal", [said]),
+            Rows("exemplar", shown_ones, of="proposal"),
+        )
 
-    @until_back
     def add_evaluation(
         self, run: str, evaluation: Evaluation, workload: Workload | None = None
     ) -> None:
@@ -186,50 +164,38 @@ class Archive:
 
         ``workload`` is the one judged on, where it is not in the archive yet.
         """
-        with self._writing() as connection:
-            if workload is not None:
-                self._insert_new(connection, tables.workload, rows.from_content(workload))
-            self._insert_new(
-                connection, tables.environment, rows.from_content(evaluation.environment)
-            )
-            found = rows.from_evaluation(evaluation) | {"run": run, "created_at": _now()}
-            number = connection.execute(
-                tables.evaluation.insert().values(found).returning(tables.evaluation.c.id)
-            ).scalar_one()
-            if evaluation.timing is not None:
-                samples = rows.from_timing(number, evaluation.timing)
-                connection.execute(tables.timing.insert(), samples)
+        found = rows.from_evaluation(evaluation) | {"run": run, "created_at": now()}
+        samples = rows.from_timing(evaluation.timing) if evaluation.timing else []
+        of_workload = [content(tables.workload, rows.from_content(workload))] if workload else []
+        self._writer.add(
+            *of_workload,
+            content(tables.environment, rows.from_content(evaluation.environment)),
+            Rows("evaluation", [found]),
+            Rows("timing", samples, of="evaluation"),
+        )
 
-    @until_back
     def add_call(self, run: str, call: Call) -> None:
         """Add what a model was asked and answered, as soon as it has been paid for."""
-        with self._writing() as connection:
-            said = rows.from_call(call) | {"run": run, "created_at": _now()}
-            connection.execute(tables.call.insert().values(said))
+        self._writer.add(Rows("call", [rows.from_call(call) | {"run": run, "created_at": now()}]))
 
-    @until_back
     def add_trials(
         self, run: str, environment: Environment, version: int, trials: Sequence[Trial]
     ) -> None:
         """Add what a run's tuner, of this version, measured in this environment."""
-        with self._writing() as connection:
-            task = connection.execute(sa.select(tables.run.c.task).where(tables.run.c.id == run))
-            of = {"run": run, "task": task.scalar_one(), "environment": environment.digest}
-            of |= {"tuner_version": version, "created_at": _now()}
-            self._insert_new(connection, tables.environment, rows.from_content(environment))
-            outlines = {t.outline.digest: t.outline for t in trials if t.outline}
-            for outline in outlines.values():
-                self._insert_new(connection, tables.outline, rows.from_content(outline))
-            found = [rows.from_trial(trial) | of for trial in trials]
-            connection.execute(tables.trial.insert(), found)
+        of: dict[str, Any] = {"run": run, "task": self._task(run), "created_at": now()}
+        of |= {"environment": environment.digest, "tuner_version": version}
+        outlines = {t.outline.digest: t.outline for t in trials if t.outline}
+        self._writer.add(
+            content(tables.environment, rows.from_content(environment)),
+            *(content(tables.outline, rows.from_content(each)) for each in outlines.values()),
+            Rows("trial", [rows.from_trial(trial) | of for trial in trials]),
+        )
 
-    @until_back
     def add_step(self, step: Step) -> None:
         """Add what a step of training logged; the same step done again stands for itself."""
-        with self._writing() as connection:
-            told = {"recipe": dict(step.recipe), "facts": dict(step.facts)}
-            said = {"stage": step.stage, "number": step.number, "created_at": _now()}
-            connection.execute(tables.step.insert().values(said | told))
+        told = {"recipe": dict(step.recipe), "facts": dict(step.facts)}
+        said = {"stage": step.stage, "number": step.number, "created_at": now()}
+        self._writer.add(Rows("step", [said | told]))
 
     # -- what is read back ---------------------------------------------------------------------
 
@@ -272,6 +238,7 @@ class Archive:
             wanted.append(tables.proposal.c.run == run)
         return self._proposals(*wanted)
 
+    @until_back
     def evaluations(
         self,
         *,
@@ -489,13 +456,8 @@ class Archive:
     # -- how -----------------------------------------------------------------------------------
 
     @contextmanager
-    def _writing(self) -> Iterator[sa.Connection]:
-        writer = self._engine.execution_options(writes=True)
-        with explained(self._where), writer.begin() as connection:
-            yield connection
-
-    @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
+        self._writer.replay()  # what is read includes what this process has written
         with explained(self._where), self._engine.begin() as connection:
             yield connection
 
@@ -503,6 +465,13 @@ class Archive:
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
         with self._reading() as connection:
             return connection.execute(query).mappings().all()
+
+    def _task(self, run: str) -> str:
+        """The digest of a run's task."""
+        if run not in self._task_of:
+            [row] = self._read(sa.select(tables.run.c.task).where(tables.run.c.id == run))
+            self._task_of[run] = row["task"]
+        return self._task_of[run]
 
     def _proposals(self, *wanted: sa.ColumnElement[bool]) -> list[Proposal]:
         query = (
@@ -516,12 +485,6 @@ class Archive:
             .order_by(tables.proposal.c.id)
         )
         return [rows.to_proposal(row) for row in self._read(query)]
-
-    def _insert_new(
-        self, connection: sa.Connection, table: sa.Table, values: dict[str, Any]
-    ) -> None:
-        insert = _INSERT[self._engine.dialect.name]
-        connection.execute(insert(table).values(values).on_conflict_do_nothing())
 
     def _the_one(self, table: sa.Table, prefix: str) -> sa.RowMapping:
         full = prefix if prefix.startswith("b2:") else f"b2:{prefix}"
@@ -544,7 +507,3 @@ class Archive:
 
 def _without_digest(table: sa.Table) -> list[sa.Column[Any]]:
     return [column for column in table.c if column.name != "digest"]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -26,8 +26,4 @@ until_back = tenacity.retry(
     before_sleep=_tell,
     reraise=True,
 )
-"""Repeats a method of an archive until its server is back.
-
-A transaction whose confirmation was lost with the connection is done again, so that a row may
-stand twice.
-"""
+"""Repeats a function until the server of an archive is back."""

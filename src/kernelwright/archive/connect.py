@@ -23,6 +23,15 @@ from kernelwright.core.secrets import masked
 FILE_NAME = "archive.sqlite"
 BUSY_S = 10  # how long a writer waits for another; a URL's ?timeout= overrides it
 PAUSE_S = 0.01
+_NETWORK = {
+    "connect_timeout": "10",
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+"""How soon a network that swallows packets counts as away: in 30 s, where the system would wait for
+many minutes. A URL's own options go first. libpq's names: seconds, and milliseconds in the last."""
 MIGRATION_LOCK = 0x6B77  # 'kw': any number that no other program on the server takes
 OURS = {"alembic_version", "task", "candidate", "evaluation"}
 """Tables that archives of every version have."""
@@ -81,6 +90,8 @@ def connect(url: URL, *, create: bool) -> sa.Engine:
         url = URL.create(
             "sqlite", database=url.database, query={"timeout": str(BUSY_S)} | dict(url.query)
         )
+    elif url.get_backend_name() == "postgresql":
+        url = url.set(query=_NETWORK | dict(url.query))
     try:
         engine = sa.create_engine(url, pool_pre_ping=True)  # a server may have been started anew
     except (NoSuchModuleError, ModuleNotFoundError, ArgumentError, TypeError) as error:

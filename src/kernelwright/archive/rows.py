@@ -85,9 +85,10 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     return row
 
 
-def from_timing(evaluation_id: int, timing: Timing) -> list[dict[str, Any]]:
+def from_timing(timing: Timing) -> list[dict[str, Any]]:
+    """The samples of a verdict, without its number."""
     return [
-        {"evaluation": evaluation_id, "series": series, "round": position, "ns": ns}
+        {"series": series, "round": position, "ns": ns}
         for series, samples in timing.samples_ns.items()
         for position, ns in enumerate(samples)
     ]

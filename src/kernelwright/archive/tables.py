@@ -86,6 +86,13 @@ run = sa.Table(
     _column("version"),
     _column("started_at"),
     _column("finished_at", null=True),  # the only column that is ever filled later
+    sa.Index("run_by_task", "task"),
+    sa.Index(
+        "run_not_finished",
+        "id",
+        sqlite_where=sa.text("finished_at IS NULL"),
+        postgresql_where=sa.text("finished_at IS NULL"),
+    ),
 )
 call = sa.Table(
     "call",
@@ -128,6 +135,8 @@ proposal = sa.Table(
     _column("created_at"),
     _column("call", of="call.id", null=True),
     sa.Index("proposal_by_candidate", "candidate"),
+    sa.Index("proposal_by_run", "run"),
+    sa.Index("proposal_by_call", "call"),
 )
 exemplar = sa.Table(
     "exemplar",
@@ -212,6 +221,10 @@ trial = sa.Table(
     _column("outline", of="outline.digest", null=True),
     sa.Index("trial_by_task", "task"),
 )
+
+# -- which appends have been done ---------------------------------------------------------------
+
+appended = sa.Table("appended", METADATA, _key("id"))
 
 # -- what training logged ----------------------------------------------------------------------
 

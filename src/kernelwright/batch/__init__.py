@@ -2,7 +2,7 @@
 
 from kernelwright.batch.files import Batch, BatchProgress, CandidateFile, assign, read_folder
 from kernelwright.batch.judging import judge_all
-from kernelwright.batch.suite import judge_suite
+from kernelwright.batch.suite import judge_folder, judge_suite
 
 __all__ = [
     "Batch",
@@ -10,6 +10,7 @@ __all__ = [
     "CandidateFile",
     "assign",
     "judge_all",
+    "judge_folder",
     "judge_suite",
     "read_folder",
 ]

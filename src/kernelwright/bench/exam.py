@@ -17,12 +17,11 @@ from kernelwright.core.call import Call
 from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.dialects.devices import resolve
-from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.workers import Workers
 
 SAMPLES = 4
 """Default number of a checkpoint's answers to each task."""
@@ -68,7 +67,7 @@ def run(
     dialect: str = "",
     max_tokens: int = MAX_TOKENS,
     shown: int = 0,
-    jobs: int = 1,
+    workers: Workers,
     timed: bool = True,
     on_done: Callable[[TaskOutcome], None] = lambda outcome: None,
 ) -> Exam:
@@ -76,37 +75,36 @@ def run(
 
     Answers and verdicts are kept in the archive: the same call resumes where it stopped, and a call
     with more samples adds to them. The first prompts show no kernels. One checkpoint is asked after
-    the other; then tasks are judged, ``jobs`` of them side by side. After that each checkpoint
+    the other; then tasks are judged side by side. After that each checkpoint
     gives ``shown`` further answers, to prompts that show two of its own kernels with their
     verdicts. Without ``timed`` only correctness is judged, in a fraction of the time, and it is not
     known whether the kernel's own code does the work.
 
     Raises:
-        DeviceError: this machine has no such device.
+        DeviceError: there is no such device.
         ProposerError: a checkpoint cannot be run.
         UsageError: kernels in the dialect cannot be judged on the device.
     """
-    device = resolve(Device.parse(settings.device))
+    target = workers.target(settings)
     settings = dataclasses.replace(
         settings,
         proposers=(),
         models=tuple(policy.name for policy in examined),
-        dialects=(_usable(dialect, device),),
+        dialects=(_usable(dialect, target.device),),
     )
-    here = Here.of(device, settings)
     calls: dict[str, list[Call]] = {entry.task.digest: [] for entry in entries}
     with (
         Archive(settings.archive) as archive,
-        RewardPool(settings, device, jobs=jobs, timed=timed) as pool,
+        RewardPool(settings, target.device, workers, timed=timed) as pool,
     ):
-        questions = Questions(entries, settings, device, max_tokens, archive)
+        questions = Questions(entries, settings, target.device, max_tokens, archive)
 
         def judge_task(entry: SuiteEntry) -> TaskOutcome:
             error = _judge(entry, calls[entry.task.digest], pool)
-            return TaskOutcome(entry, known.chapter(entry.task, settings, here), error)
+            return TaskOutcome(entry, known.chapter(entry.task, settings, target.here), error)
 
         def judge_tasks() -> list[TaskOutcome]:
-            found = side_by_side(judge_task, entries, jobs=jobs, on_done=on_done)
+            found = side_by_side(judge_task, entries, jobs=workers.jobs, on_done=on_done)
             return [o or TaskOutcome(e, was_run=False) for o, e in zip(found, entries, strict=True)]
 
         questions.ask(calls, {policy: policy.samples for policy in examined})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from kernelwright.core.option import Option, options_of
 from kernelwright.core.settings import Settings
 from kernelwright.suites.suite import LEVELS, SUITES
 from kernelwright.workers.asked import WorkersAsked
+
+if TYPE_CHECKING:  # it imports torch, which many commands need not
+    from kernelwright.workers.workers import Workers
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A decorator that adds options to a command's function."""
@@ -158,24 +162,30 @@ PART = grouped(
 SUITE = grouped(
     click.option("--suite", type=click.Choice(SUITES), help="Take every task of this suite."), PART
 )
-WORKERS = grouped(
-    click.option(
-        "--gpus",
-        metavar="N",
-        help="With --device cuda: work on this many GPUs, or all. Default: 1.",
-    ),
-    click.option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Work on the nodes of a Ray cluster: auto, HOST:PORT or ray://HOST:PORT. Default: on "
-        "this machine.",
-    ),
+NODES = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Work on the nodes of a Ray cluster: auto, HOST:PORT or ray://HOST:PORT. Default: on this "
+    "machine.",
+)
+"""The nodes of a cluster, whatever devices they have."""
+CLUSTER = grouped(
+    NODES,
     click.option(
         "--gpu-model",
         metavar="NAME",
         help="Work on the cluster's GPUs of this model, by Ray's name: H100. Default: its only "
         "one.",
     ),
+)
+"""The nodes of a cluster that have the device."""
+WORKERS = grouped(
+    click.option(
+        "--gpus",
+        metavar="N",
+        help="With --device cuda: work on this many GPUs, or all. Default: 1.",
+    ),
+    CLUSTER,
 )
 """Where the tasks of a suite are worked on."""
 
@@ -184,6 +194,24 @@ def workers_asked(given: Mapping[str, Any]) -> WorkersAsked:
     """The workers that the options ask for."""
     names = (field.name for field in dataclasses.fields(WorkersAsked))
     return WorkersAsked(**{name: given[name] for name in names if given.get(name)})
+
+
+@contextlib.contextmanager
+def cluster_workers(
+    cluster: str | None, gpu_model: str | None = None, settings: Settings | None = None
+) -> Iterator[Workers | None]:
+    """The workers of a cluster; None without one. With ``settings`` their device and their archive
+    are used; without, only processors."""
+    if not cluster and not gpu_model:
+        yield None
+        return
+    from kernelwright.workers.opening import workers_for
+
+    asked = WorkersAsked(cluster=cluster or "", gpu_model=gpu_model or "")
+    with workers_for(settings.device if settings else "cpu", asked) as workers:
+        if settings is not None:
+            workers.target(settings)  # refuses what cannot be done there
+        yield workers
 
 
 def _numbers(given: tuple[str, ...]) -> tuple[int, ...]:

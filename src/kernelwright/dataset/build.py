@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kernelwright.archive import Archive
@@ -15,10 +16,15 @@ from kernelwright.dataset.contents import Dataset, LeftOut
 from kernelwright.dataset.pairs import SPLITS, Pair, write_pairs
 from kernelwright.dataset.parquet import arrow
 from kernelwright.dataset.rows import History, KeptTask, chosen, lessons
+from kernelwright.judge import SharedForkServer
 from kernelwright.loaders.kernelbench import read_task
 from kernelwright.loaders.structure import KnownStructures, Structure, structure
 from kernelwright.suites.suite import builtin_suite
+from kernelwright.workers.side_by_side import side_by_side
+from kernelwright.workers.workers import Workers
 
+AT_ONCE = 32
+"""Tasks whose structures one piece of work finds: a hundredth of a second to a second each."""
 KEEP = 8
 """Default number of candidates that are kept of a task in each dialect on each device."""
 VALIDATION_SHARE = 0.1
@@ -35,11 +41,13 @@ def build_dataset(
     keep: int = KEEP,
     command: str = "kernelwright dataset build",
     on_done: Callable[[str], None] = lambda text: None,
+    workers: Workers | None = None,
 ) -> Dataset:
     """Write the judged candidates of ``archives`` as pairs to ``out``, with a data card.
 
     At most ``keep`` candidates are kept of a task in each dialect on each device. A task is left
-    out if its structure repeats a built-in task or a task in a folder of ``exclude``.
+    out if its structure repeats a built-in task or a task in a folder of ``exclude``. ``workers``
+    find the structures, such as those of a cluster; None: this process does.
 
     Raises:
         UsageError: there is no archive, a folder has no tasks, ``out`` contains a README.md that
@@ -61,6 +69,8 @@ def build_dataset(
     found: dict[str, _ArchivedTask] = {}
     for url in archives:
         _gather(url, found)
+    if workers is not None:
+        _find_structures([*found.values()], workers)
     left, learnt = [], []
     for entry in sorted(found.values(), key=lambda entry: entry.task.digest):
         reason = _reason(entry, tests)
@@ -107,13 +117,14 @@ class _ArchivedTask:
     """(archive URL, history) of each archive that contains the task."""
     is_examined: bool = False
     """Whether an archive contains an exam of a checkpoint on this task."""
-    _structure: Structure | None = None
+    known: Structure | None = None
+    """Its structure, once it has been found."""
 
     @property
     def structure(self) -> Structure:
-        if self._structure is None:
-            self._structure = structure(self.task)
-        return self._structure
+        if self.known is None:
+            self.known = structure(self.task)
+        return self.known
 
     def kept_task(self, split: str, keep: int) -> KeptTask:
         trace = self.structure.trace
@@ -126,6 +137,24 @@ def _gather(url: str, found: dict[str, _ArchivedTask]) -> None:
             entry = found.setdefault(task.digest, _ArchivedTask(task, []))
             entry.histories.append((archive.url, archive.history(task.digest)))
             entry.is_examined |= archive.is_examined(task.digest)
+
+
+def _find_structures(entries: Sequence[_ArchivedTask], workers: Workers) -> None:
+    """Let workers find the structures of tasks, which is most of the work on them."""
+    parts = [entries[start : start + AT_ONCE] for start in range(0, len(entries), AT_ONCE)]
+
+    def one(part: Sequence[_ArchivedTask]) -> None:
+        work = partial(_structures, [entry.task for entry in part])
+        ending = workers.run(work, preload=(__name__,), needs_device=False)
+        found = ending.get("the reading of tasks", do="build the dataset without --cluster")
+        for entry, each in zip(part, found, strict=True):
+            entry.known = each
+
+    side_by_side(one, parts, jobs=workers.jobs, on_interrupt=workers.interrupt)
+
+
+def _structures(tasks: Sequence[Task], fork_server: SharedForkServer) -> list[Structure]:
+    return [structure(task) for task in tasks]
 
 
 def _reason(entry: _ArchivedTask, tests: KnownStructures) -> LeftOut | None:

@@ -34,6 +34,7 @@ from kernelwright.runtime.build import build
 from kernelwright.runtime.calls import ByPosition
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
 from kernelwright.search.result import OnProgress, Progress, Result, write_source
+from kernelwright.workers.workers import Workers
 
 LEAST_WORTH = 0.02
 """Groups where the best possible kernel would save a smaller share of the model's time are left
@@ -138,6 +139,7 @@ def accelerate(
     on_progress: OnProgress = lambda progress: None,
     on_step: Callable[[Step], None] = lambda step: None,
     on_miss: str = "warn",
+    workers: Workers | None = None,
     **settings: Any,
 ) -> Accelerated:
     """Make a model faster by kernels for its modules, without gradients, for inputs like these.
@@ -145,6 +147,8 @@ def accelerate(
     ``inputs`` are the arguments of one forward: a tensor, a list, or a dict by keyword;
     ``settings`` are those of ``optimize``. ``budget_s`` is for all of it: the library's forms are
     compiled and timed first, then modules are searched, and time is kept for the last comparison.
+    ``workers`` search, such as those of a cluster; None: this process does. The model is profiled
+    and timed in this process, so that they must be like this machine.
     It is exceeded by what had begun, such as one search's last verdicts. The model is changed in
     place; where nothing pays it is left as it was. Ctrl-C keeps what was found, and the same call
     resumes from the archive.
@@ -160,7 +164,7 @@ def accelerate(
 
     def search(task: Task, settings: Settings) -> Result:
         try:
-            return api.optimize(task, on_progress=on_progress, **asdict(settings))
+            return api.optimize(task, on_progress=on_progress, workers=workers, **asdict(settings))
         finally:  # with another number torch would compile the whole model's forms again
             torch.set_num_threads(n_threads)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 import threading
@@ -16,6 +17,7 @@ import msgspec
 
 State = Literal["waiting", "running", "done", "failed"]
 FILE = "job.json"
+_LOG = logging.getLogger("kernelwright")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -96,9 +98,16 @@ class Jobs:
         return None
 
     def change(self, job: Job, **fields: Any) -> Job:
-        """Change fields of a job, and return it as it is now."""
-        job = msgspec.structs.replace(self._jobs[job.id], **fields)
-        self._put(job)
+        """Change fields of a job, and return it as it is now.
+
+        If the disk is full the change is known only until the server ends, and a warning says so.
+        """
+        with self._lock:
+            job = self._jobs[job.id] = msgspec.structs.replace(self._jobs[job.id], **fields)
+            try:
+                self._put(job)
+            except OSError as error:
+                _LOG.warning("the state of job %s cannot be written: %s", job.id, error)
         return job
 
     def show(self, job: Job, progress: str) -> None:

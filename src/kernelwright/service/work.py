@@ -21,7 +21,7 @@ from kernelwright.console import answers
 from kernelwright.console.progress import search_line
 from kernelwright.console.terminal import error_facts
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dialects.recognised import dialect_of
@@ -35,6 +35,7 @@ from kernelwright.workers.workers import Workers
 
 BEST, RECEIPT = "best.py", "receipt.json"
 PRELOADED = (__name__, "kernelwright.judge.judge", "kernelwright.proposers.rules.proposer")
+ROOM = "free some disk space on the server, and send it again"
 DIED = "send it to `kernelwright judge` or `optimize` on a machine of yours to see the error"
 
 
@@ -89,18 +90,19 @@ def settings_of(asked: Asked, settings: Settings) -> Settings:
 def search(
     asked: Asked,
     settings: Settings,
-    folder: str,
-    fork_server: SharedForkServer,
+    folder: Path,
+    workers: Workers,
     on_step: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Search a task; its report and its best source are written to ``folder``."""
+    """Let workers search a task; its report and its best source are written to ``folder``."""
 
     def tell(progress: Progress) -> None:
         on_step(search_line(progress, 0.0))
 
-    task = task_of(asked)
-    open_reference(task)  # a file without its parts is told before the search
-    result = api.optimize(task, on_progress=tell, **asdict(replace(settings, out=folder)))
+    here = asdict(replace(settings, out=str(folder)))
+    result = api.optimize(task_of(asked), on_progress=tell, workers=workers, **here)
+    if result.interrupted:
+        raise KeyboardInterrupt
     if result.best is not None:
         Path(folder, BEST).write_text(result.best.candidate.source)
     return answers.one_result(result).facts
@@ -109,11 +111,21 @@ def search(
 def verdict(
     asked: Asked,
     settings: Settings,
-    folder: str,
-    fork_server: SharedForkServer,
+    folder: Path,
+    workers: Workers,
     on_step: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Judge a candidate and archive the verdict; the receipt is written to ``folder``."""
+    """Let workers judge a candidate; the verdict is archived, and its receipt is written to
+    ``folder``."""
+    ending = workers.run(partial(_judged, asked, settings), on_step=on_step, preload=PRELOADED)
+    receipt: Receipt = ending.get("the job's process", do=DIED)
+    receipt.write(Path(folder, RECEIPT))
+    return facts.evaluation_facts(receipt.evaluation)
+
+
+def _judged(
+    asked: Asked, settings: Settings, fork_server: SharedForkServer, on_step: Callable[[str], None]
+) -> Receipt:
     task = task_of(asked)
     open_reference(task)
     on_step("judging")
@@ -125,8 +137,7 @@ def verdict(
         raise KeyboardInterrupt
     found = judged.files[0].evaluation
     assert found is not None  # the candidate was read
-    Receipt(judged.task, candidate, found).write(Path(folder, RECEIPT))
-    return facts.evaluation_facts(found)
+    return Receipt(judged.task, candidate, found)
 
 
 class Service:
@@ -164,19 +175,17 @@ class Service:
             self._do(job)
 
     def _do(self, job: Job) -> None:
-        settings = settings_of(job.asked, self.settings)
+        """Do a job, and note how it ended. A disk that is full ends the job, not this thread."""
         work = search if job.asked.candidate is None else verdict
-        ending = self._workers.run(
-            partial(work, job.asked, settings, str(self.jobs.folder_of(job))),
-            on_step=partial(self.jobs.show, job),
-            preload=PRELOADED,
-        )
-        if ending.is_interrupted:
+        settings = settings_of(job.asked, self.settings)
+        folder, tell = self.jobs.folder_of(job), partial(self.jobs.show, job)
+        try:
+            found = work(job.asked, settings, folder, self._workers, tell)
+            self.jobs.end(job, "done", result=found)
+        except KeyboardInterrupt:
             self.jobs.change(job, state="waiting", progress="")
-        elif ending.error is not None:
-            self.jobs.end(job, "failed", error=error_facts(ending.error))
-        elif ending.died:
-            told = {"what": "the job's process died", "seen": ending.died, "do": DIED}
+        except KernelwrightError as error:
+            self.jobs.end(job, "failed", error=error_facts(error))
+        except OSError as error:
+            told = {"what": "the job's files cannot be written", "seen": str(error), "do": ROOM}
             self.jobs.end(job, "failed", error=told)
-        else:
-            self.jobs.end(job, "done", result=ending.value)

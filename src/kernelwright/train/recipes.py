@@ -32,6 +32,8 @@ FREE = (
     "out",
     "threads",
     "jobs",
+    "cluster",
+    "gpu_model",
     "checkpoint_every",
     "vllm",
     "recompute",
@@ -221,9 +223,19 @@ class Recipe:
     """Weight of the supervised loss on the chosen answer beside DPO's in the prefer stage. Without
     it DPO may make both answers less likely."""
     jobs: int = with_option(
-        4, Option("Judge the answers to this many tasks side by side.", least=1)
+        0,
+        Option(
+            "Judge the answers to this many tasks side by side.",
+            default="4; on a cluster as many as fit",
+            least=1,
+        ),
     )
-    """Number of tasks whose answers are built and checked side by side."""
+    """Number of tasks whose answers are built and checked side by side; 0 means 4, and on a cluster
+    as many as fit."""
+    cluster: str = ""
+    """Address of the Ray cluster that judges answers; empty for this machine."""
+    gpu_model: str = ""
+    """The GPUs of the cluster that judge, by Ray's name for their model; empty for its only one."""
     vllm: str = with_option(
         "",
         Option(

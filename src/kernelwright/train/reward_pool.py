@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Future
 
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
@@ -15,6 +13,8 @@ from kernelwright.core.settings import Settings
 from kernelwright.train import reward_worker
 from kernelwright.train.reward import Judged
 from kernelwright.train.reward_worker import PolicyAnswer
+from kernelwright.workers.residents import Resident
+from kernelwright.workers.workers import Workers
 
 
 class RewardPool:
@@ -25,14 +25,16 @@ class RewardPool:
     are all wrong starts no baseline. They are timed even if only correctness is rewarded, because
     timing shows whose code did the work: a file whose kernel is never called is correct too.
 
-    The pool is a context manager that owns processes. They are spawned, so they import the main
-    module: a training script keeps its work under ``if __name__ == "__main__"``.
+    The pool is a context manager that owns processes. Those on this machine are spawned, so they
+    import the main module: a training script keeps its work under ``if __name__ == "__main__"``. On
+    a cluster a process is begun again elsewhere if its node is lost, and finds its verdicts in the
+    archive.
     """
 
     def __init__(
-        self, settings: Settings, device: Device, *, jobs: int = 1, timed: bool = True
+        self, settings: Settings, device: Device, workers: Workers, *, timed: bool = True
     ) -> None:
-        """Start ``jobs`` worker processes.
+        """Start as many processes as ``workers`` has room for.
 
         ``device`` is resolved: verdicts from other devices do not count. ``timed`` is false for an
         examination, which needs no reward.
@@ -41,19 +43,14 @@ class RewardPool:
         self.n_judged = 0
         """Number of answers that had to be judged because their text was new."""
         self._workers = [
-            ProcessPoolExecutor(
-                1,
-                mp_context=multiprocessing.get_context("spawn"),  # a fork would share the GPU
-                initializer=reward_worker.start,
-                initargs=(settings, device, timed),
-            )
-            for _ in range(jobs)
+            workers.resident(reward_worker.start, settings, device, timed)
+            for _ in range(workers.jobs)
         ]
         self._turn = itertools.cycle(self._workers)
-        self._worker_of: dict[str, ProcessPoolExecutor] = {}
+        self._worker_of: dict[str, Resident] = {}
         self._waiting: dict[str, list[PolicyAnswer]] = {}
         """Answers by task digest that arrived early and that no worker has started on."""
-        self._begun: dict[ProcessPoolExecutor, Future[None]] = {}
+        self._begun: dict[Resident, Future[None]] = {}
 
     def __enter__(self) -> RewardPool:
         return self
@@ -62,7 +59,7 @@ class RewardPool:
         for begun in self._begun.values():
             begun.cancel()  # its result is no longer wanted
         for worker in set(self._worker_of.values()):
-            with contextlib.suppress(BrokenProcessPool):  # the process has died: nothing to close
+            with contextlib.suppress(BrokenExecutor):  # the process has died: nothing to close
                 worker.submit(reward_worker.close)
         for worker in self._workers:
             worker.shutdown()
@@ -98,7 +95,7 @@ class RewardPool:
             DeviceError: the machine failed.
         """
         self._waiting.clear()  # ``answers`` includes them
-        by_worker: dict[ProcessPoolExecutor, dict[str, list[int]]] = {}
+        by_worker: dict[Resident, dict[str, list[int]]] = {}
         for number, answer in enumerate(answers):
             digest = answer.task.digest
             by_worker.setdefault(self._worker(digest), {}).setdefault(digest, []).append(number)
@@ -119,7 +116,7 @@ class RewardPool:
                         judged[number] = each
         return judged
 
-    def _worker(self, digest: str) -> ProcessPoolExecutor:
+    def _worker(self, digest: str) -> Resident:
         """Return the process that judges a task: always the same one, which has its baselines."""
         if digest not in self._worker_of:
             self._worker_of[digest] = next(self._turn)
@@ -135,7 +132,7 @@ def _alive() -> Iterator[None]:
     """
     try:
         yield
-    except BrokenProcessPool as error:
+    except BrokenExecutor as error:
         raise DeviceError(
             "a process that judges was killed",
             seen=str(error),

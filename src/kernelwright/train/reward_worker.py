@@ -5,13 +5,6 @@ The judge seeds torch's global generator, so two judges may not share a process.
 
 from __future__ import annotations
 
-import multiprocessing
-import multiprocessing.connection
-import os
-import signal
-import sys
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
@@ -32,8 +25,6 @@ from kernelwright.train.reward import Judged, jumps
 
 FAULT = Status.INFRA_ERROR
 NAME = "policy"
-ENDS_S = 5.0
-"""Seconds that a worker has to exit after its trainer was killed."""
 N_OPEN = 2
 """Number of judges that stay open with their baselines in case their task comes again, on devices
 that allow any number of judges."""
@@ -297,23 +288,9 @@ _worker: RewardWorker | None = None  # set in a worker process
 
 
 def start(settings: Settings, device: Device, timed: bool) -> None:
-    """Make this process a reward worker that exits when its trainer does."""
+    """Make this process a reward worker."""
     global _worker
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(1))  # the trainer reports the interrupt
-    threading.Thread(target=_end_with_the_trainer, daemon=True).start()
     _worker = RewardWorker(settings, device, timed)
-
-
-def _end_with_the_trainer() -> None:
-    """Wait for the trainer to exit, then end this process and the children that it started."""
-    trainer = multiprocessing.parent_process()
-    assert trainer is not None
-    multiprocessing.connection.wait([trainer.sentinel])
-    # The first interrupt may only end the current job, which the pool then takes for its result.
-    for _ in range(2):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(ENDS_S)
-    os._exit(1)
 
 
 def begin(answers: Sequence[PolicyAnswer], may_time: bool) -> None:

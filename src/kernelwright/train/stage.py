@@ -15,13 +15,17 @@ from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.pairs import Pair
-from kernelwright.dialects.devices import resolve
 from kernelwright.train import Trained, model
 from kernelwright.train.recipes import Recipe, keep, require_same
+from kernelwright.workers.asked import WorkersAsked
+from kernelwright.workers.opening import workers_for
+from kernelwright.workers.workers import Workers
 
 DIALECTS = "kernelwright.dialects"
 TRAIN = "train"
 ORIGIN = "dataset"
+JOBS = 4
+"""Default number of tasks whose answers are judged side by side on one machine."""
 
 
 def run(recipe: Recipe, pairs: Sequence[Pair]) -> Trained:
@@ -104,14 +108,23 @@ def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
             seen="no archive",
             do="give --archive",
         )
-    device = resolve(Device.parse(recipe.device))
-    usable = _dialects(recipe, device)
+    workers = stack.enter_context(_workers(recipe))
     settings = Settings(
         device=recipe.device, threads=recipe.threads, archive=recipe.archive, seed=recipe.seed
     )
-    pool = stack.enter_context(RewardPool(settings, device, jobs=recipe.jobs))
+    device = workers.target(settings).device
+    usable = _dialects(recipe, device)
+    pool = stack.enter_context(RewardPool(settings, device, workers))
     tasks = tasks_of(pairs, archive)
     return reinforce.trainer(recipe, tasks, usable, pool, archive)
+
+
+def _workers(recipe: Recipe) -> Workers:
+    """Return the workers that judge answers."""
+    asked = WorkersAsked(
+        jobs=recipe.jobs or None, cluster=recipe.cluster, gpu_model=recipe.gpu_model
+    )
+    return workers_for(recipe.device, asked, usual=JOBS)
 
 
 def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:

@@ -2,19 +2,21 @@
 
 Ray places the work, waits for room, and does again what a lost node was doing; a search that is
 done again finds in the archive what it had. Each piece of work runs in a process of its own on its
-node, as on one machine, so that the judge's isolation is the same.
+node, as on one machine, so that the judge's isolation is the same. ``node`` is the part that runs
+there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
+import itertools
+import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -22,26 +24,32 @@ from kernelwright.archive.connect import parse, shown
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.judge.devices.gpu import MOST_JUDGES
-from kernelwright.workers.cores import own_cores
-from kernelwright.workers.in_process import Ending, in_process
-from kernelwright.workers.slots import WorkerSlot
+from kernelwright.workers import node
+from kernelwright.workers.in_process import Ending
+from kernelwright.workers.node import Alike, Piece, Unlike
+from kernelwright.workers.residents import Resident
 from kernelwright.workers.workers import OnStep, Target
 
 AUTO = "auto"
 POLL_S, CONNECT_S = 0.5, 10.0
+HEAD = "node:__internal_head__"
+"""The resource that only the head node has, by Ray's name."""
+NODE = "ray.io/node-id"
+"""The label that Ray gives every node, with the node's name."""
 N_RETRIES = 5
 """How often work is begun again because its node or its process was lost."""
 MODEL = "accelerator_type:"
 """The name of the resource that Ray gives a node for the model of its GPUs begins so."""
+_LOG = logging.getLogger("kernelwright")
 
 
 class ClusterWorkers:
     """The nodes of a Ray cluster that have the device; a context that connects and disconnects.
 
     A GPU is shared by as many searches as on one machine, and a CPU node does one at a time with
-    all cores, since timing takes them all. Steps of the work are not told.
+    all cores, since timing takes them all. A node that joins later is compared with the first one
+    before it does anything; if it differs it is named in a warning, and gets no work.
     """
 
     gpus: tuple[int, ...] = ()
@@ -60,7 +68,11 @@ class ClusterWorkers:
         self._gpu_model = gpu_model
         self._jobs = jobs
         self._needs: dict[str, float] = {}
+        self._alike: Alike | None = None
+        self._unlike: dict[str, Unlike] = {}
         self._running: set[Any] = set()
+        self._steps: _Steps | None = None
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> ClusterWorkers:
         """Connect.
@@ -78,20 +90,20 @@ class ClusterWorkers:
                 seen=str(error).partition("\n")[0][:200],
                 do="start one with `ray start --head`, or name its address",
             ) from error
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._ray.shutdown)
             self._needs = self._one_search()
-        except BaseException:
-            self._ray.shutdown()
-            raise
-        self.jobs = self._jobs or sum(map(self._fitting, self._nodes()))
+            self.jobs = self._jobs or sum(map(self._fitting, self._nodes()))
+            self._steps = stack.enter_context(_Steps(self._ray))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._ray.shutdown()
+        self._stack.close()
 
     def target(self, settings: Settings) -> Target:
         nodes = self._nodes()
-        hosts = {node["NodeManagerHostname"] for node in nodes}
+        hosts = {one["NodeManagerHostname"] for one in nodes}
         archive = parse(settings.archive)
         if archive.get_backend_name() == "sqlite" and hosts != {os.uname().nodename}:
             raise UsageError(
@@ -99,16 +111,19 @@ class ClusterWorkers:
                 seen=f"{shown(archive)}, and work on {', '.join(sorted(hosts))}",
                 do="name a server: --archive postgresql://USER@HOST/NAME",
             )
-        affinity = importlib.import_module("ray.util.scheduling_strategies")
-        asked = {
-            f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})": self._begin(
-                partial(_target, settings),
-                self._needs,
-                strategy=affinity.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-            )
-            for node in nodes
-        }
-        return _the_same({address: _value(self._wait(ref)) for address, ref in asked.items()})
+        piece = Piece(partial(node.target_of, settings), int(self._needs["CPU"]))
+        asked = [self._begin(piece, self._needs, labels={NODE: one["NodeID"]}) for one in nodes]
+        answers = [self._wait(reference) for reference in asked]
+        alive = {one["NodeID"] for one in self._nodes()}
+        found = _the_same(
+            {
+                f"{one['NodeManagerAddress']} ({one['NodeID'][:8]})": _value(answer)
+                for one, answer in zip(nodes, answers, strict=True)
+                if one["NodeID"] in alive  # the others were lost meanwhile
+            }
+        )
+        self._alike = Alike(settings, found, frozenset(one["NodeID"] for one in nodes))
+        return found
 
     def run(
         self,
@@ -119,8 +134,26 @@ class ClusterWorkers:
         preload: Sequence[str] = (),
         needs_device: bool = True,
     ) -> Ending:
+        assert self._steps is not None, "used outside its context"
         needs = self._needs if needs_device else {"CPU": 1.0}
-        return self._wait(self._begin(work, needs, limit_s=limit_s, preload=preload))
+        piece = Piece(work, int(needs["CPU"]), limit_s, tuple(preload))
+        with self._steps.heard(on_step) as tell:
+            while True:
+                reference = self._begin(
+                    piece,
+                    needs,
+                    alike=self._alike if needs_device else None,
+                    tell=tell,
+                    labels=self._allowed(),
+                )
+                ending = self._wait(reference)
+                if isinstance(ending, Ending):
+                    return ending
+                self._refuse(ending)
+
+    def resident(self, begin: Callable[..., Any], *arguments: Any) -> Resident:
+        make = partial(self._actor, partial(begin, *arguments))
+        return _ClusterResident(make, self._refuse, self._ray)
 
     def interrupt(self) -> None:
         for reference in list(self._running):
@@ -128,29 +161,57 @@ class ClusterWorkers:
 
     def _begin(
         self,
-        work: Callable[..., Any],
+        piece: Piece,
         needs: Mapping[str, float],
         *,
-        limit_s: float | None = None,
-        preload: Sequence[str] = (),
-        strategy: Any = "SPREAD",
+        alike: Alike | None = None,
+        tell: OnStep | None = None,
+        labels: Mapping[str, str],
     ) -> Any:
         # The process of a finished search takes the next one, with torch imported.
-        remote = self._ray.remote(max_calls=0)(_on_node).options(
+        remote = self._ray.remote(max_calls=0)(node.do).options(
             num_cpus=needs["CPU"],
             num_gpus=needs.get("GPU", 0),
-            resources={name: n for name, n in needs.items() if name.startswith(MODEL)},
+            resources=_model_of(needs),
             max_retries=N_RETRIES,
-            scheduling_strategy=strategy,
+            scheduling_strategy="SPREAD",
+            label_selector=dict(labels),
         )
-        reference = remote.remote(work, int(needs["CPU"]), limit_s, tuple(preload))
+        reference = remote.remote(piece, alike, tell)
         self._running.add(reference)
         return reference
 
-    def _wait(self, reference: Any) -> Ending:
+    def _actor(self, begin: Callable[[], Any]) -> Any:
+        remote = self._ray.remote(node.NodeResident).options(
+            num_cpus=self._needs["CPU"],
+            num_gpus=self._needs.get("GPU", 0),
+            resources=_model_of(self._needs),
+            max_restarts=-1,
+            max_task_retries=N_RETRIES,
+            scheduling_strategy="SPREAD",
+            label_selector=self._allowed(),
+        )
+        return remote.remote(begin, int(self._needs["CPU"]), self._alike, os.getcwd())
+
+    def _allowed(self) -> dict[str, str]:
+        """The labels of the nodes that may work: all but those that were refused."""
+        return {NODE: f"!in({','.join(self._unlike)})"} if self._unlike else {}
+
+    def _refuse(self, unlike: Unlike) -> None:
+        if unlike.node not in self._unlike:
+            self._unlike[unlike.node] = unlike
+            _LOG.warning(
+                "%s joined the cluster and gets no work, because times of it could not stand "
+                "beside the others: %s",
+                unlike.host,
+                unlike.why,
+            )
+
+    def _wait(self, reference: Any) -> Ending | Unlike:
+        """Return how a piece of work ended, or the answer of a node that may not do it."""
         try:
-            ending: Ending = self._ray.get(reference)
-            return ending
+            found: Ending | Unlike = self._ray.get(reference)
+            return found
         except self._ray.exceptions.TaskCancelledError:
             return Ending(is_interrupted=True)
         except self._ray.exceptions.RayError as error:
@@ -160,11 +221,11 @@ class ClusterWorkers:
             self._running.discard(reference)
 
     def _nodes(self) -> list[Mapping[str, Any]]:
-        return [node for node in self._ray.nodes() if node["Alive"] and self._fitting(node)]
+        return [one for one in self._ray.nodes() if one["Alive"] and self._fitting(one)]
 
-    def _fitting(self, node: Mapping[str, Any]) -> int:
+    def _fitting(self, one: Mapping[str, Any]) -> int:
         """How many searches fit on a node."""
-        has = node["Resources"]
+        has = one["Resources"]
         # Half of a thousandth more: shares of a GPU do not add up to exactly one.
         return int(min(has.get(name, 0.0) / n + 0.0005 for name, n in self._needs.items()))
 
@@ -172,9 +233,9 @@ class ClusterWorkers:
         """The resources that one search takes, by Ray's names."""
         of_cuda = self._device.kind == "cuda"
         nodes = [
-            node["Resources"]
-            for node in self._ray.nodes()
-            if node["Alive"] and node["Resources"].get("GPU" if of_cuda else "CPU")
+            one["Resources"]
+            for one in self._ray.nodes()
+            if one["Alive"] and one["Resources"].get("GPU" if of_cuda else "CPU")
         ]
         if not nodes:
             raise DeviceError(
@@ -183,18 +244,18 @@ class ClusterWorkers:
                 do="add a node that has one, or choose another device",
             )
         if not of_cuda:
-            return {"CPU": min(node["CPU"] for node in nodes)}
+            return {"CPU": min(one["CPU"] for one in nodes)}
         n_searches = MOST_JUDGES + 1
         model = self._model(nodes)
-        of_model = [node for node in nodes if not model or model in node]
-        cores = min(node["CPU"] / (node["GPU"] * n_searches) for node in of_model)
+        of_model = [one for one in nodes if not model or model in one]
+        cores = min(one["CPU"] / (one["GPU"] * n_searches) for one in of_model)
         return {"CPU": max(1.0, cores // 1), "GPU": 1 / n_searches} | (
             {model: 0.001} if model else {}
         )
 
     def _model(self, nodes: Sequence[Mapping[str, float]]) -> str:
         """The resource of the GPU model that is searched on; '' where Ray knows none."""
-        found = sorted({name for node in nodes for name in node if name.startswith(MODEL)})
+        found = sorted({name for one in nodes for name in one if name.startswith(MODEL)})
         wanted = [name for name in found if self._gpu_model in ("", name.removeprefix(MODEL))]
         if len(wanted) > 1 or (self._gpu_model and not wanted):
             models = ", ".join(name.removeprefix(MODEL) for name in found) or "no model known"
@@ -204,6 +265,91 @@ class ClusterWorkers:
                 do="give --gpu-model with one of them, and search once for each model",
             )
         return wanted[0] if wanted else ""
+
+
+class _Steps:
+    """Passes on what nodes say of their work to the functions that want to know, in a thread."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        on_head = {HEAD: 0.001}  # where it is lost only with the whole cluster
+        self._actor = ray.remote(node.Steps).options(num_cpus=0, resources=on_head).remote()
+        self._numbers = itertools.count()
+        self._wanted: dict[int, OnStep] = {}
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> _Steps:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    @contextlib.contextmanager
+    def heard(self, on_step: OnStep | None) -> Iterator[OnStep | None]:
+        """Yield what a node calls with its steps, so that ``on_step`` is called here."""
+        if on_step is None:
+            yield None
+            return
+        number = next(self._numbers)
+        self._wanted[number] = on_step
+        try:
+            yield partial(_tell, self._actor, number)
+            self._pass_on()  # the last ones, which the piece of work said before it ended
+        finally:
+            del self._wanted[number]
+
+    def _listen(self) -> None:
+        while not self._is_over.wait(POLL_S):
+            if self._wanted:
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        with contextlib.suppress(self._ray.exceptions.RayError):  # the head is gone, and says so
+            for number, step in self._ray.get(self._actor.take.remote()):
+                if (on_step := self._wanted.get(number)) is not None:
+                    on_step(step)
+
+
+class _ClusterResident:
+    """A process that stays on a node. It is begun again on another one if its node is lost."""
+
+    def __init__(self, make: Callable[[], Any], refuse: Callable[[Unlike], None], ray: Any) -> None:
+        self._make, self._refuse, self._ray = make, refuse, ray
+        self._actor = make()
+        self._thread = ThreadPoolExecutor(1)
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
+        return self._thread.submit(self._call, call, arguments)
+
+    def shutdown(self) -> None:
+        self._thread.shutdown()
+        self._ray.kill(self._actor)
+
+    def _call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        while True:
+            try:
+                found = self._ray.get(self._actor.call.remote(call, arguments))
+            except self._ray.exceptions.RayTaskError as error:
+                raise error.cause from error
+            except self._ray.exceptions.RayError as error:
+                raise BrokenExecutor(str(error).strip().partition("\n")[0][:300]) from error
+            if not isinstance(found, Unlike):
+                return found
+            self._refuse(found)
+            self._ray.kill(self._actor)
+            self._actor = self._make()
+
+
+def _tell(actor: Any, number: int, step: Any) -> None:
+    actor.tell.remote(number, step)
+
+
+def _model_of(needs: Mapping[str, float]) -> dict[str, float]:
+    """The part of what a piece of work needs that says which model of GPU it has to be."""
+    return {name: n for name, n in needs.items() if name.startswith(MODEL)}
 
 
 def _ray() -> Any:
@@ -222,50 +368,8 @@ def _require_answer(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
 
 
-def _on_node(
-    work: Callable[..., Any], n_cores: int, limit_s: float | None, preload: tuple[str, ...]
-) -> Ending:
-    """Do the work on this node, in a process of its own on cores of its own.
-
-    Ray interrupts the main thread if the work is cancelled, and the process is then ended as by
-    Ctrl-C.
-    """
-    os.environ.pop("OMP_NUM_THREADS", None)  # Ray's; the judge gives each series its cores
-    is_cancelled = threading.Event()
-
-    def run() -> Ending:
-        with own_cores(n_cores) as cores:
-            return in_process(
-                work,
-                fork_server=_fork_server(),
-                slot=WorkerSlot(os.environ.get("CUDA_VISIBLE_DEVICES", ""), cores),
-                limit_s=limit_s,
-                preload=preload,
-                is_cancelled=is_cancelled.is_set,
-            )
-
-    with ThreadPoolExecutor(1) as pool:
-        ending = pool.submit(run)
-        try:
-            while not ending.done():
-                wait([ending], POLL_S)
-        except KeyboardInterrupt:
-            is_cancelled.set()
-            raise
-    return ending.result()
-
-
-@functools.cache
-def _fork_server() -> SharedForkServer:
-    """The fork server of this worker process, which ends with it."""
-    return contextlib.ExitStack().enter_context(SharedForkServerProcess())
-
-
-def _target(settings: Settings, fork_server: SharedForkServer) -> Target:
-    return Target.of(settings)
-
-
-def _value(ending: Ending) -> Target:
+def _value(ending: Ending | Unlike) -> Target:
+    assert isinstance(ending, Ending), "a node is compared only where a first one is known"
     if isinstance(ending.value, Target):
         return ending.value
     raise ending.error or DeviceError(
@@ -279,17 +383,20 @@ def _the_same(targets: Mapping[str, Target]) -> Target:
     """The target that all nodes are.
 
     Raises:
-        DeviceError: they differ in what a measured time depends on.
+        DeviceError: there is none, or they differ in what a measured time depends on.
     """
+    if not targets:
+        raise DeviceError(
+            "no node of the cluster is left",
+            seen="all were lost while they were asked what they are",
+            do="see `ray status`, and run the same command again",
+        )
     (first_address, first), *others = targets.items()
     for address, other in others:
-        facts, theirs = first.here.told, other.here.told
-        for name in sorted({*facts, *theirs}):
-            if facts.get(name) != theirs.get(name):
-                raise DeviceError(
-                    "the nodes of the cluster differ in what times depend on",
-                    seen=f"{name}: {facts.get(name)} on {first_address}, "
-                    f"{theirs.get(name)} on {address}",
-                    do="use nodes that are alike, with the same software",
-                )
+        if why := node.difference(first, other):
+            raise DeviceError(
+                "the nodes of the cluster differ in what times depend on",
+                seen=f"{why} (the first: {first_address}; this one: {address})",
+                do="use nodes that are alike, with the same software",
+            )
     return first

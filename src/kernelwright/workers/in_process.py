@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.judge import SharedForkServer
 from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
@@ -54,6 +54,23 @@ class Ending:
     """Whether the work was stopped at its time limit."""
     is_interrupted: bool = False
     """Whether Ctrl-C ended the work."""
+
+    def get(self, work: str, *, do: str) -> Any:
+        """Return the value of the work, which is called ``work`` in an error; ``do`` is advice.
+
+        Raises:
+            KernelwrightError: the work raised it.
+            DeviceError: its process died, or was stopped at its time limit.
+            KeyboardInterrupt: Ctrl-C ended it.
+        """
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+        if self.is_late or self.died:
+            seen = self.died or "it was stopped at its time limit"
+            raise DeviceError(f"{work} died", seen=seen, do=do)
+        if self.error is not None:
+            raise self.error
+        return self.value
 
 
 def in_process(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +16,7 @@ from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.environment import Here
 from kernelwright.workers.in_process import Ending, in_process
+from kernelwright.workers.residents import Resident, local_resident
 from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
 
 OnStep = Callable[[Any], None]
@@ -23,6 +26,7 @@ OnStep = Callable[[Any], None]
 class Target:
     """Where the work is done: what a time depends on, and what fits there."""
 
+    device: Device
     here: Here
     memory_bytes: int | None = None
     """The memory of one device; None where no task is too large to run beside another."""
@@ -37,7 +41,7 @@ class Target:
         device = resolve(Device.parse(settings.device))
         backend = backend_of(device)
         n_bytes = None if backend.most_judges is None else backend.memory_bytes()
-        return cls(Here.of(device, settings, n_cores=n_cores), n_bytes)
+        return cls(device, Here.of(device, settings, n_cores=n_cores), n_bytes)
 
 
 class Workers(Protocol):
@@ -72,6 +76,9 @@ class Workers(Protocol):
         """Run ``work(fork_server=...)`` when there is room, and return how it ended; see
         ``in_process``. Work that needs no device waits for none."""
 
+    def resident(self, begin: Callable[..., Any], *arguments: Any) -> Resident:
+        """Begin a process that stays, and that calls ``begin`` once before anything else."""
+
     def interrupt(self) -> None:
         """End all work as Ctrl-C does."""
 
@@ -86,15 +93,18 @@ class LocalWorkers:
         self.gpus = gpus
         self._n_cores = len(slots[0].cores)
         self._free = FreeSlots(slots)
-        self._process = SharedForkServerProcess()
-        self._fork_server: SharedForkServer | None = None
+        self._stack = contextlib.ExitStack()
+        self._opening = threading.Lock()
 
     def __enter__(self) -> LocalWorkers:
-        self._fork_server = self._process.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._process.__exit__(*error)
+        self._stack.close()
+
+    @functools.cached_property
+    def _fork_server(self) -> SharedForkServer:
+        return self._stack.enter_context(SharedForkServerProcess())
 
     def target(self, settings: Settings) -> Target:
         return Target.of(settings, self._n_cores)
@@ -108,17 +118,21 @@ class LocalWorkers:
         preload: Sequence[str] = (),
         needs_device: bool = True,
     ) -> Ending:
-        assert self._fork_server is not None, "used outside its context"
+        with self._opening:  # by the first work, since residents need none
+            fork_server = self._fork_server
         room = self._free.take() if needs_device else contextlib.nullcontext(WHOLE_MACHINE)
         with room as slot:
             return in_process(
                 work,
-                fork_server=self._fork_server,
+                fork_server=fork_server,
                 slot=slot,
                 on_step=on_step,
                 limit_s=limit_s,
                 preload=preload,
             )
+
+    def resident(self, begin: Callable[..., Any], *arguments: Any) -> Resident:
+        return local_resident(begin, *arguments)
 
     def interrupt(self) -> None:
         """Nothing: the processes are in this one's group, which Ctrl-C reaches."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright import bench
+from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
 from kernelwright.judge.devices.environment import Here
@@ -20,13 +21,20 @@ from kernelwright.workers.workers import Target
 pytest.importorskip("ray")
 
 
-@pytest.fixture
-def cluster():
+@pytest.fixture(scope="module")
+def head():
     from ray.cluster_utils import Cluster
 
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     yield found
     found.shutdown()
+
+
+@pytest.fixture
+def cluster(head):
+    yield head
+    for node in list(head.worker_nodes):
+        head.remove_node(node)
 
 
 @pytest.fixture
@@ -36,7 +44,7 @@ def workers(cluster):
         yield found
 
 
-def cores_of(task, fork_server):
+def cores_of(fork_server):
     return sorted(os.sched_getaffinity(0)), os.environ.get("OMP_NUM_THREADS")
 
 
@@ -51,6 +59,12 @@ def begin_and_wait(folder, fork_server):
         Path(folder, "interrupted").touch()
         raise
     return "done"
+
+
+def tell_twice(fork_server, on_step):
+    on_step("half")
+    on_step("whole")
+    return os.environ.get("CXX")
 
 
 def wait_for(folder, pattern, n=1):
@@ -70,7 +84,7 @@ def in_thread(workers, folder):
 
 
 def test_work_has_the_cores_that_it_asked_for_and_no_others(workers):
-    cores, omp = workers.run(partial(cores_of, None)).value
+    cores, omp = workers.run(cores_of).value
     assert len(cores) == 1 and omp is None
 
 
@@ -97,6 +111,63 @@ def test_ctrl_c_ends_what_runs_on_the_nodes(workers, tmp_path):
     workers.interrupt()
     thread.join()
     assert endings[0].is_interrupted and wait_for(tmp_path, "interrupted")
+
+
+def test_steps_of_work_are_told_in_order_before_it_ends(workers):
+    told = []
+    workers.run(tell_twice, on_step=told.append)
+    assert told == ["half", "whole"]
+
+
+def test_a_node_that_joins_later_and_differs_gets_no_work(
+    cluster, workers, tmp_path, monkeypatch, caplog
+):
+    """Its times would stand beside those of the others."""
+    workers.target(Settings(archive=str(tmp_path / "a.sqlite")))
+    [first] = cluster.worker_nodes
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\necho g++ 99.1\n")
+    compiler.chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setenv("CXX", str(compiler))
+        cluster.add_node(num_cpus=1)
+    cluster.remove_node(first, allow_graceful=False)
+    endings = []
+    thread = threading.Thread(
+        target=lambda: endings.append(workers.run(tell_twice, on_step=lambda step: None))
+    )
+    thread.start()
+    until = time.monotonic() + 90
+    while "gets no work" not in caplog.text and time.monotonic() < until:
+        time.sleep(0.1)
+    cluster.add_node(num_cpus=1)
+    thread.join()
+    assert "compiler" in caplog.text and "99.1 on this one" in caplog.text
+    assert [ending.value for ending in endings] == [os.environ.get("CXX")]
+
+
+def remember(word):
+    os.environ["REMEMBERED"] = word
+
+
+def remembered():
+    return os.environ["REMEMBERED"]
+
+
+def fail():
+    raise UsageError("what", seen="seen", do="do")
+
+
+def test_a_process_that_stays_is_begun_again_where_its_node_is_lost(cluster, workers):
+    resident = workers.resident(remember, "it")
+    assert resident.submit(remembered).result() == "it"
+    with pytest.raises(UsageError, match="what"):
+        resident.submit(fail).result()
+    [lost] = cluster.worker_nodes
+    cluster.add_node(num_cpus=1)
+    cluster.remove_node(lost, allow_graceful=False)
+    assert resident.submit(remembered).result() == "it"
+    resident.shutdown()
 
 
 @pytest.mark.slow
@@ -129,7 +200,8 @@ def test_gpus_of_several_models_are_never_mixed(cluster):
 
 
 def test_nodes_that_differ_are_named_with_what_differs():
-    targets = {name: Target(Here("cpu", {"torch": name})) for name in ("2.11", "2.13")}
+    cpu = Device("cpu")
+    targets = {name: Target(cpu, Here("cpu", {"torch": name})) for name in ("2.11", "2.13")}
     with pytest.raises(DeviceError, match="differ") as raised:
         _the_same(targets)
-    assert "torch: 2.11 on 2.11, 2.13 on 2.13" in raised.value.seen
+    assert "torch: 2.11 on the first, 2.13 on this one" in raised.value.seen

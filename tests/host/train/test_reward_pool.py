@@ -19,9 +19,12 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.reward_worker import PolicyAnswer
+from kernelwright.workers.slots import WHOLE_MACHINE
+from kernelwright.workers.workers import LocalWorkers
 
 ONE, OTHER = Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))
 LIMIT_S = 120.0
+TWO = LocalWorkers([WHOLE_MACHINE] * 2)
 
 
 def answer(text, task=ONE):
@@ -34,7 +37,7 @@ def opened(tmp_path):
     url = str(tmp_path / "archive.sqlite")
     with (
         Archive(url) as archive,
-        RewardPool(Settings(archive=url, threads=1), Device.parse("cpu")) as pool,
+        RewardPool(Settings(archive=url, threads=1), Device.parse("cpu"), LocalWorkers()) as pool,
     ):
         yield pool, archive
 
@@ -90,10 +93,10 @@ def test_a_task_that_does_not_run_does_not_affect_others(tmp_path):
 
 
 SCRIPT = """
-from tests.host.train.test_reward_pool import RewardPool, Device, RIGHT, Settings, answer
+from tests.host.train.test_reward_pool import RewardPool, Device, RIGHT, TWO, Settings, answer
 
 if __name__ == "__main__":
-    with RewardPool(Settings(archive={url!r}, threads=1), Device.parse("cpu"), jobs=2) as pool:
+    with RewardPool(Settings(archive={url!r}, threads=1), Device.parse("cpu"), TWO) as pool:
         pool.judge([answer(RIGHT)])
         processes = [process for worker in pool._workers for process in worker._processes.values()]
         print(*(process.pid for process in processes), flush=True)

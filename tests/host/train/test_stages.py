@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ from kernelwright.suites.suite import SuiteEntry
 from kernelwright.train import recipe, train
 from kernelwright.train.prompts import Prompts
 from kernelwright.train.sft import tokens
+from kernelwright.workers.workers import LocalWorkers
 
+examined = partial(exam.run, workers=LocalWorkers(), max_tokens=3)
 TASKS = [Task("one", "dataset", TASK), Task("two", "dataset", TASK.replace("* 2", "* 3"))]
 
 
@@ -178,15 +181,15 @@ def test_checkpoints_are_examined_side_by_side_and_answers_kept(taught, rewarded
     settings = Settings(archive=str(folder / "archive.sqlite"), out=str(folder / "exam"), threads=1)
     wanted = exam.policies([str(taught.model), f"{rewarded.model}=12"], 3)
     entries = [SuiteEntry("1", 1, "one", TASKS[0])]
-    sat = exam.run(entries, wanted, settings=settings, max_tokens=3)
+    sat = examined(entries, wanted, settings=settings)
     told = results.answer("folder", sat.outcomes, settings, sat.calls)
     before, after = told.facts["policies"]
     assert (before["n_answers"], after["n_answers"]) == (3, 12)
     assert after["right"]["share"] >= 0.5 and "sft/model" in before["policy"]
     assert "selfsup/model" in Path(told.facts["report"]).read_text()
-    again = exam.run(entries, wanted, settings=settings, max_tokens=3, timed=False)
+    again = examined(entries, wanted, settings=settings, timed=False)
     assert again.calls == sat.calls
-    more = exam.run(entries, wanted[:1], settings=settings, max_tokens=3, shown=2, timed=False)
+    more = examined(entries, wanted[:1], settings=settings, shown=2, timed=False)
     with Archive(settings.archive) as archive:
         calls = [c for c in archive.calls(TASKS[0].digest) if c.id in more.calls and c.is_shown]
         said = {c.answer for c in archive.calls(TASKS[0].digest) if c.model == wanted[0].name}
@@ -194,10 +197,10 @@ def test_checkpoints_are_examined_side_by_side_and_answers_kept(taught, rewarded
     last = calls[0].messages[-1][1]
     kernels = [read(text, "cpp").code for text in said]
     assert any(code and code in last for code in kernels)  # its own, with what they came to
-    once_more = exam.run(entries, wanted[:1], settings=settings, max_tokens=3, shown=2, timed=False)
+    once_more = examined(entries, wanted[:1], settings=settings, shown=2, timed=False)
     assert once_more.calls == more.calls
     five = exam.policies([f"{taught.model}=5"], 3)
-    exam.run(entries, five, settings=settings, max_tokens=3, timed=False)
+    examined(entries, five, settings=settings, timed=False)
     with Archive(settings.archive) as archive:
         asked = [c for c in archive.calls(TASKS[0].digest) if c.model == five[0].name]
     seeds = [call.parameters["seed"] for call in asked if not call.is_shown]

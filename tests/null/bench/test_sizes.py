@@ -4,6 +4,7 @@ import pytest
 
 from kernelwright.bench import suite
 from kernelwright.bench.processes import INTERRUPTED
+from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import SuiteEntry
@@ -19,7 +20,7 @@ def _on_a_shared_device(monkeypatch):
 
 
 def answers(is_due=lambda entry: True):
-    target = Target(Here("cuda:sm_90", {}), memory_bytes=100)
+    target = Target(Device("cuda"), Here("cuda:sm_90", {}), memory_bytes=100)
     with suite._sizes(ENTRIES, Settings(), target, None, is_due) as is_large:
         return [is_large(entry) for entry in ENTRIES]
 

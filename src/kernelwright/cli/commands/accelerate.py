@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from kernelwright.cli.options import INPUTS, JSON, MACHINE, PROPOSING, field_options
+from kernelwright.cli.options import (
+    CLUSTER,
+    INPUTS,
+    JSON,
+    MACHINE,
+    PROPOSING,
+    cluster_workers,
+    field_options,
+)
 from kernelwright.console import answers
 from kernelwright.console.progress import ShowProgress
 from kernelwright.console.terminal import Answer
@@ -25,12 +33,15 @@ from kernelwright.models.accelerate import accelerate
 @field_options(Settings, "dialects")
 @PROPOSING
 @field_options(Settings, "seed", "archive", "out")
+@CLUSTER
 @JSON
 def command(
     model: str,
     inputs: tuple[str, ...],
     init: str | None,
     budget: tuple[str, ...],
+    cluster: str | None,
+    gpu_model: str | None,
     as_json: bool,
     **settings: Any,
 ) -> Answer:
@@ -48,9 +59,13 @@ def command(
     reference = open_reference(task)
     where = resolved.device
     built = reference.build(CHECK_SEED).to(where)
-    with ShowProgress() as progress:
+    with cluster_workers(cluster, gpu_model, resolved) as workers, ShowProgress() as progress:
         found = accelerate(
-            built, reference.inputs(CHECK_SEED, where), on_progress=progress, **given
+            built,
+            reference.inputs(CHECK_SEED, where),
+            on_progress=progress,
+            workers=workers,
+            **given,
         )
     page = waterfall.write_page(found, Path(resolved.out, f"{task.name}-accelerated.html"))
     lines = [waterfall.headline(found)]

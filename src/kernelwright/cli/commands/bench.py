@@ -29,8 +29,6 @@ ONLY_SEARCH = (
     "limit_s",
     "total_s",
     "gpus",
-    "cluster",
-    "gpu_model",
 )
 ONLY_POLICY = ("samples", "shown", "dialect", "max_tokens")
 NAMES = {
@@ -164,16 +162,17 @@ def _tasks(name: str, given: dict[str, Any]) -> Answer:
 
     if "policies" in given:
         examined = exam.policies(given["policies"], given.get("samples", exam.SAMPLES))
-        examination = exam.run(
-            entries,
-            examined,
-            settings=settings,
-            dialect=given.get("dialect", ""),
-            max_tokens=given.get("max_tokens", exam.MAX_TOKENS),
-            shown=given.get("shown", 0),
-            jobs=given.get("jobs", 1),
-            on_done=on_done,
-        )
+        with workers_for(settings.device, workers_asked(given), usual=1) as workers:
+            examination = exam.run(
+                entries,
+                examined,
+                settings=settings,
+                dialect=given.get("dialect", ""),
+                max_tokens=given.get("max_tokens", exam.MAX_TOKENS),
+                shown=given.get("shown", 0),
+                workers=workers,
+                on_done=on_done,
+            )
         return results.answer(name, examination.outcomes, settings, examination.calls)
     workers = workers_for(settings.device, workers_asked(given))
     with workers, Pace(settings.archive, workers.gpus) as pace:

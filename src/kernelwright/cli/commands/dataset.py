@@ -9,7 +9,7 @@ import click
 from rich.console import RenderableType
 from rich.table import Table
 
-from kernelwright.cli.options import JSON
+from kernelwright.cli.options import JSON, NODES, cluster_workers
 from kernelwright.console.answers import DONE, NOTHING_PASSED
 from kernelwright.console.terminal import Answer, Commands
 from kernelwright.core.secrets import command_line
@@ -55,23 +55,31 @@ def command() -> None:
     metavar="K",
     help="Keep at most this many pairs per task, dialect and device.",
 )
+@NODES
 @JSON
 def build_command(
-    archives: tuple[str, ...], out: Path, exclude: tuple[Path, ...], keep: int, as_json: bool
+    archives: tuple[str, ...],
+    out: Path,
+    exclude: tuple[Path, ...],
+    keep: int,
+    cluster: str | None,
+    as_json: bool,
 ) -> Answer:
     """Write the judged candidates of archives to DIR, as Parquet with a data card.
 
     A row is a prompt, an answer in three parts, and the verdict. Tasks with the same structure as a
     built-in task or one of --exclude are left out, whatever their names.
     """
-    dataset = build_dataset(
-        archives,
-        out=out,
-        exclude=exclude,
-        keep=keep,
-        command=command_line(),
-        on_done=lambda text: click.echo(one_line(text, 160), err=True),
-    )
+    with cluster_workers(cluster) as workers:
+        dataset = build_dataset(
+            archives,
+            out=out,
+            exclude=exclude,
+            keep=keep,
+            command=command_line(),
+            on_done=lambda text: click.echo(one_line(text, 160), err=True),
+            workers=workers,
+        )
     reasons = Counter(left.reason for left in dataset.left)
     facts = {
         "out": str(out), "pairs": len(dataset.pairs), "splits": dataset.counts,

@@ -10,7 +10,7 @@ import click
 from kernelwright import api
 from kernelwright.archive.receipt import Receipt
 from kernelwright.archive.repetition import Repetition
-from kernelwright.batch import assign, judge_all, judge_suite, read_folder, results
+from kernelwright.batch import assign, judge_all, judge_folder, judge_suite, read_folder, results
 from kernelwright.cli.options import (
     ARCHIVE,
     INPUTS,
@@ -36,11 +36,11 @@ from kernelwright.shipping.package import package_at
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.opening import workers_for
 
+WHO = {"jobs", "gpus", "cluster", "gpu_model"}
 BELONGS = {
     "a file": {"inputs", "init", "entry", "receipt", "backward"},
-    "a folder": {"inputs", "init", "entry", "archive"},
-    "--suite": {"path", "levels", "problems", "entry", "archive"}
-    | {"jobs", "gpus", "cluster", "gpu_model"},
+    "a folder": {"inputs", "init", "entry", "archive", *WHO},
+    "--suite": {"path", "levels", "problems", "entry", "archive", *WHO},
     "--repeat": {"inputs", "init"},
 }
 """The options that each kind of call takes, besides those of the machine."""
@@ -71,7 +71,8 @@ NAMES = {
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Judge this many tasks of a suite side by side. Default: 1; on several GPUs 6 in all.",
+    help="Judge this many tasks of a suite, or parts of a folder, side by side. Default: 1; on "
+    "several GPUs 6 in all.",
 )
 @WORKERS
 @JSON
@@ -187,7 +188,13 @@ def _judge_folder(task: str, folder: Path, given: dict[str, Any], settings: Sett
     task_file = Path(f"{head}.py" if is_class else task)
     files = read_folder(folder, entry=given.get("entry", ENTRY), task_file=task_file)
     with ShowProgress(results.step_line) as progress:
-        verdicts = judge_all(loaded, files, settings=settings, on_step=progress)
+        if WHO.isdisjoint(given):
+            verdicts = judge_all(loaded, files, settings=settings, on_step=progress)
+        else:
+            with workers_for(settings.device, workers_asked(given), usual=1) as workers:
+                verdicts = judge_folder(
+                    loaded, files, settings=settings, workers=workers, on_step=progress
+                )
     return results.one_task(verdicts, settings)
 
 

@@ -22,6 +22,8 @@ from kernelwright.suites.composed.sizes import SIZES
 from kernelwright.train.reward import Judged
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.reward_worker import PolicyAnswer
+from kernelwright.workers.asked import WorkersAsked
+from kernelwright.workers.opening import workers_for
 
 AT_ONCE = 4  # lessons for each process that judges, between two lines of progress
 
@@ -98,9 +100,9 @@ def lessons_command(
     drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()
-    with RewardPool(
-        settings, resolve(Device.parse(settings.device)), jobs=jobs, timed=timed
-    ) as pool:
+    where = resolve(Device.parse(settings.device))
+    workers = workers_for(settings.device, WorkersAsked(jobs=jobs))
+    with workers, RewardPool(settings, where, workers, timed=timed) as pool:
         while some := list(islice(drawn, jobs * AT_ONCE)):
             for lesson, judged in zip(some, pool.judge([said(each) for each in some]), strict=True):
                 tried[lesson.form] += 1

@@ -9,11 +9,13 @@ import click
 
 from kernelwright import api
 from kernelwright.cli.options import (
+    CLUSTER,
     INPUTS,
     JSON,
     MACHINE,
     PROPOSING,
     SUITE,
+    cluster_workers,
     field_options,
 )
 from kernelwright.console import answers
@@ -34,6 +36,7 @@ from kernelwright.suites.suite import suite_entries
 @PROPOSING
 @field_options(Settings, "seed", "archive", "out")
 @SUITE
+@CLUSTER
 @JSON
 def command(
     task: str | None,
@@ -44,6 +47,8 @@ def command(
     levels: tuple[int, ...],
     problems: tuple[str, ...],
     budget: tuple[str, ...],
+    cluster: str | None,
+    gpu_model: str | None,
     as_json: bool,
     **settings: Any,
 ) -> Answer:
@@ -60,13 +65,18 @@ def command(
         )
     given = {key: value for key, value in settings.items() if value not in (None, ())}
     given |= parse_budget(budget)
-    with ShowProgress() as progress:
+    resolved = load_settings(Path.cwd(), **given)
+    with cluster_workers(cluster, gpu_model, resolved) as workers, ShowProgress() as progress:
         if suite is None:
             result = api.optimize(
-                task, list(inputs) or None, init=init, on_progress=progress, **given
+                task,
+                list(inputs) or None,
+                init=init,
+                on_progress=progress,
+                workers=workers,
+                **given,
             )
             return answers.one_result(result)
-        resolved = load_settings(Path.cwd(), **given)
         if resolved.mode == BOTH_MODES:
             raise UsageError(
                 "a suite is searched in one mode",
@@ -77,5 +87,8 @@ def command(
             suite, device=resolved.device, path=path, levels=levels, problems=problems
         )
         page.require_place(Path(resolved.out, page.NAME))
-        results = list(loop.optimize_suite(entries, settings=resolved, on_progress=progress))
+        if workers is None:
+            results = list(loop.optimize_suite(entries, settings=resolved, on_progress=progress))
+        else:
+            results = api.search_suite_on(workers, entries, resolved, progress)
     return answers.suite_results(results, resolved)

@@ -18,11 +18,12 @@ from kernelwright.core.settings import parse_budget
 from kernelwright.core.task import Task
 from kernelwright.hipify import State
 from kernelwright.loaders import load
-from kernelwright.port import PortOptions, PortReport, RungStatus, assembly, port_with
+from kernelwright.port import PortOptions, PortReport, RungStatus, port_with
 from kernelwright.port.assembly import AssemblyOptions, port_to_assembly
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.emulated import LIMIT_S, NO_OPTIONS, RunOptions, shown
 from kernelwright.port.exact import write_exact
+from kernelwright.port.instructions import TARGETS
 from kernelwright.port.metal import port_to_metal
 from kernelwright.port.project import DEFAULT_RUNGS, DEFAULT_TARGETS, EMULATED
 from kernelwright.port.views import as_page, as_patch, as_sarif
@@ -33,6 +34,7 @@ COLOURS = {
     RungStatus.PASSED: "green",
     RungStatus.FAILED: "red",
     RungStatus.RAN: "yellow",
+    RungStatus.AS_ORIGINAL: "yellow",
     RungStatus.NOT_CHECKED: "yellow",
 }
 BUDGET = "5m"  # time for the models: a few files with three questions each
@@ -64,7 +66,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _TRANSLATING = grouped(
     click.option(
         "--to",
-        type=click.Choice(["hip", "cuda", "metal", *assembly.TARGETS]),
+        type=click.Choice(["hip", "cuda", "metal", *TARGETS]),
         default="hip",
         show_default=True,
         help="Translate to this language, or machine code to this AMD target.",
@@ -229,7 +231,7 @@ def command(
     given = stdin.read_bytes() if stdin is not None else b""
     running = RunOptions(arguments, given, cwd, time_limit, compare)
     _require_fitting(to, solved, host, models)
-    if to in assembly.TARGETS:
+    if to in TARGETS:
         chosen = AssemblyOptions(to, rungs, host, running)
         return _answer(port_to_assembly(path, chosen, out=place), place)
     if to == "metal":
@@ -290,10 +292,10 @@ def _require_fitting(
     """Refuse options that do not go with the target."""
     if solved is not None and to != "metal":
         raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
-    if host is not None and to not in assembly.TARGETS:
+    if host is not None and to not in TARGETS:
         do = "leave it out, or name --to gfx1100"
         raise UsageError("--host goes with AMD targets", seen=f"--to {to}", do=do)
-    if models and to in assembly.TARGETS:
+    if models and to in TARGETS:
         do = "leave it out: machine code is lifted by tables"
         raise UsageError("--model goes with HIP and CUDA", seen=f"--to {to}", do=do)
 

@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from kernelwright.cli.options import JSON
+from kernelwright.cli.options import JSON, NODES, cluster_workers
 from kernelwright.console.terminal import Answer
 from kernelwright.core.secrets import command_line
 from kernelwright.port.corpus import PortPair, Reject, make_corpus
@@ -41,24 +41,33 @@ from kernelwright.report.facts import one_line
     help="Keep only sources under this licence; repeatable. Default: all.",
 )
 @click.option("--no-run", is_flag=True, help="Do not run programs on this CPU (rung 2).")
+@NODES
 @JSON
 def command(
-    tree: Path, out: Path, arch: str, licences: tuple[str, ...], no_run: bool, as_json: bool
+    tree: Path,
+    out: Path,
+    arch: str,
+    licences: tuple[str, ...],
+    no_run: bool,
+    cluster: str | None,
+    as_json: bool,
 ) -> Answer:
     """Port every .cu file under TREE and keep the verified pairs in DIR, as Parquet with a card.
 
     Programs that have a main function run under an emulation on this machine: use sources that you
     trust, or --no-run. The same command resumes where it was stopped.
     """
-    corpus = make_corpus(
-        tree,
-        out=out,
-        targets=[t.strip() for t in arch.split(",")],
-        licences=licences,
-        emulate=not no_run,
-        on_done=_tell,
-        command=command_line(),
-    )
+    with cluster_workers(cluster) as workers:
+        corpus = make_corpus(
+            tree,
+            out=out,
+            targets=[t.strip() for t in arch.split(",")],
+            licences=licences,
+            emulate=not no_run,
+            on_done=_tell,
+            command=command_line(),
+            workers=workers,
+        )
     verified = Counter(pair.verified for pair in corpus.pairs)
     stages = Counter(reject.stage for reject in corpus.rejects)
     licensed = Counter(pair.licence for pair in corpus.pairs)

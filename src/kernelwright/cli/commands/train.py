@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from kernelwright.cli.options import JSON, field_options
+from kernelwright.cli.options import CLUSTER, JSON, field_options
 from kernelwright.console.terminal import Answer
 from kernelwright.core.errors import UsageError
 from kernelwright.core.settings import load_settings, parse_budget
@@ -30,7 +30,7 @@ MAIN = ("earned", "loss")
 N_ROWS = 12  # of the curve on a terminal; the file has all
 IN_REINFORCEMENT = {
     "reward", "exemplars", "bare", "advantage", "clip_high", "shuffled", "contrast", "tasks",
-    "group", "updates", "turns", "temperature", "vllm",
+    "group", "updates", "turns", "temperature", "vllm", "cluster", "gpu_model",
 }  # fmt: skip
 USED = {
     "sft": {"epochs"},
@@ -70,6 +70,7 @@ USED = {
     *("max_tokens", "max_prompt_tokens", "rank", "learning_rate", "gradient_norm"),
     *("temperature", "checkpoint_every", "jobs", "vllm", "seed", "out"),
 )
+@CLUSTER
 @JSON
 def command(
     stage: str, dataset: Path | None, budget: str | None, archive: str | None,

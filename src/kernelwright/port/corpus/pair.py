@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -81,20 +80,36 @@ class PortPair:
     assembly: tuple[Assembly, ...]
 
 
-def make_pair(
-    path: Path, *, tree: Path, origin: Provenance, targets: Sequence[str], emulate: bool
-) -> PortPair | Reject:
-    """Translate and check the file at ``path``, with the headers of ``tree`` that it includes.
+@dataclass(frozen=True)
+class Sources:
+    """A source and the headers of its tree that it includes, to be checked on any machine."""
+
+    name: str
+    """The source's path in the tree."""
+    files: Mapping[str, bytes]
+    """The contents of all of them, by path in the tree."""
+    origin: Provenance
+
+    @property
+    def text(self) -> str:
+        return self.files[self.name].decode(errors="replace")
+
+
+def make_pair(sources: Sources, *, targets: Sequence[str], emulate: bool) -> PortPair | Reject:
+    """Translate and check a source with its headers.
 
     A bad file never raises: its fault becomes its rejection.
     """
-    name = str(path.relative_to(tree))
-    if path.stat().st_size > MAX_BYTES:
+    name, origin = sources.name, sources.origin
+    if len(sources.files[name]) > MAX_BYTES:
         return Reject(name, "read", f"longer than {MAX_BYTES} bytes")
     rungs = (0, 1, 2) if emulate else (0, 1)
     with tempfile.TemporaryDirectory() as folder:
         alone, out = Path(folder, "cuda"), Path(folder, "hip")
-        headers = _copy(path, tree, alone)
+        for place, content in sources.files.items():
+            Path(alone, place).parent.mkdir(parents=True, exist_ok=True)
+            Path(alone, place).write_bytes(content)
+        headers = sorted(sources.files.keys() - {name})
         try:
             options = PortOptions(targets=tuple(targets), rungs=rungs, has_one_header=False)
             report = port_with(alone, options, out=out)
@@ -105,24 +120,25 @@ def make_pair(
             return Reject(name, "fault", f"{type(error).__name__}: {error}"[:300])
 
 
-def _copy(path: Path, tree: Path, alone: Path) -> list[str]:
-    """Copy the source and its includes from the tree in the same layout; return the headers'
-    paths."""
-    waiting, done = [path.resolve()], set()
+def read_sources(path: Path, tree: Path, origin: Provenance) -> Sources:
+    """Read a source and the headers of its tree that it includes, headers of headers too.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    waiting, found = [path.resolve()], dict[str, bytes]()
     root = tree.resolve()
     while waiting:
         file = waiting.pop()
-        if file in done:
+        place = str(file.relative_to(root))
+        if place in found:
             continue
-        done.add(file)
-        place = alone / file.relative_to(root)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
-        for named in _INCLUDE.findall(file.read_text(errors="replace")):
-            found = (file.parent / named).resolve()
-            if found.is_file() and found.is_relative_to(root):
-                waiting.append(found)
-    return sorted(str(file.relative_to(root)) for file in done if file != path.resolve())
+        found[place] = file.read_bytes()
+        for named in _INCLUDE.findall(found[place].decode(errors="replace")):
+            included = (file.parent / named).resolve()
+            if included.is_file() and included.is_relative_to(root):
+                waiting.append(included)
+    return Sources(str(path.relative_to(tree)), found, origin)
 
 
 def _pair(

@@ -1,0 +1,166 @@
+"""The part of the work on a cluster that runs on its nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from kernelwright.core.settings import Settings
+from kernelwright.judge import SharedForkServer, SharedForkServerProcess
+from kernelwright.workers.cores import own_cores
+from kernelwright.workers.in_process import Ending, in_process
+from kernelwright.workers.slots import WorkerSlot
+from kernelwright.workers.workers import OnStep, Target
+
+POLL_S = 0.5
+_HERE: dict[Settings, Ending] = {}
+"""What this node is for work with these settings, once it has been asked."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """What every node must be, so that times of one may stand beside times of another."""
+
+    settings: Settings
+    first: Target
+    """The node that all others are compared with."""
+    compared: frozenset[str]
+    """Ray's names of the nodes that have been compared already."""
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """The answer of a node that differs from the first one, or that cannot tell what it is."""
+
+    node: str
+    host: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of work, and what it needs on the node."""
+
+    work: Callable[..., Any]
+    n_cores: int
+    limit_s: float | None = None
+    preload: tuple[str, ...] = ()
+    folder: str = field(default_factory=os.getcwd)
+    """The folder that relative paths are in, where the node has it."""
+
+
+def do(piece: Piece, alike: Alike | None, on_step: OnStep | None) -> Ending | Unlike:
+    """Do a piece of work on this node, in a process of its own on cores of its own.
+
+    Ray interrupts the main thread if the work is cancelled, and the process is then ended as by
+    Ctrl-C.
+    """
+    _settle(piece.folder)
+    is_cancelled = threading.Event()
+
+    def run() -> Ending | Unlike:
+        with own_cores(piece.n_cores) as cores:
+            slot = WorkerSlot(os.environ.get("CUDA_VISIBLE_DEVICES", ""), cores)
+            return _compared(alike, slot) or in_process(
+                piece.work,
+                fork_server=_fork_server(),
+                slot=slot,
+                on_step=on_step,
+                limit_s=piece.limit_s,
+                preload=piece.preload,
+                is_cancelled=is_cancelled.is_set,
+            )
+
+    with ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(run)
+        try:
+            while not ending.done():
+                wait([ending], POLL_S)
+        except KeyboardInterrupt:
+            is_cancelled.set()
+            raise
+    return ending.result()
+
+
+def _settle(folder: str) -> None:
+    """Go to the folder, and unset the number of threads that Ray sets: the judge gives each series
+    its cores."""
+    os.environ.pop("OMP_NUM_THREADS", None)
+    with contextlib.suppress(OSError):
+        os.chdir(folder)
+
+
+def _compared(alike: Alike | None, slot: WorkerSlot) -> Unlike | None:
+    """Compare this node with the first one, if it joined after the others were compared."""
+    context = importlib.import_module("ray").get_runtime_context()
+    node = context.get_node_id()
+    if alike is None or node in alike.compared:
+        return None
+    if alike.settings not in _HERE:
+        work = partial(target_of, alike.settings)
+        _HERE[alike.settings] = in_process(work, fork_server=_fork_server(), slot=slot)
+    ending = _HERE[alike.settings]
+    if isinstance(ending.value, Target):
+        why = difference(alike.first, ending.value)
+    else:
+        why = str(ending.error) if ending.error else ending.died or "it did not answer"
+    return Unlike(node, os.uname().nodename, why) if why else None
+
+
+def difference(first: Target, other: Target) -> str:
+    """The first fact in which two nodes differ, with both values; empty if they are alike."""
+    facts, theirs = first.here.told, other.here.told
+    for name in sorted({*facts, *theirs}):
+        if facts.get(name) != theirs.get(name):
+            return f"{name}: {facts.get(name)} on the first, {theirs.get(name)} on this one"
+    return ""
+
+
+class Steps:
+    """An actor that keeps what nodes say of their work until the one who asked for it takes it."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[int, Any]] = []
+
+    def tell(self, number: int, step: Any) -> None:
+        self._told.append((number, step))
+
+    def take(self) -> list[tuple[int, Any]]:
+        told, self._told = self._told, []
+        return told
+
+
+class NodeResident:
+    """An actor: a process that stays, with cores of its own."""
+
+    def __init__(
+        self, begin: Callable[[], Any], n_cores: int, alike: Alike | None, folder: str
+    ) -> None:
+        _settle(folder)
+        self._stack = contextlib.ExitStack()
+        slot = WorkerSlot(cores=self._stack.enter_context(own_cores(n_cores)))
+        slot.enter()
+        self._unlike = _compared(alike, slot)
+        if self._unlike is None:
+            begin()
+
+    def call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        return self._unlike or call(*arguments)
+
+
+def target_of(settings: Settings, fork_server: SharedForkServer) -> Target:
+    return Target.of(settings)
+
+
+@functools.cache
+def _fork_server() -> SharedForkServer:
+    """The fork server of this worker process, which ends with it."""
+    return contextlib.ExitStack().enter_context(SharedForkServerProcess())
