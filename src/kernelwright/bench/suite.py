@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 from kernelwright.archive import Archive, Run
 from kernelwright.bench import known
+from kernelwright.bench.order import Order
 from kernelwright.bench.processes import (
     INTERRUPTED,
     Work,
@@ -31,9 +31,6 @@ from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.side_by_side import side_by_side
 from kernelwright.workers.workers import Target, Workers
 
-LARGE_SHARE = 0.6
-"""Share of the device's memory from which a task is large: no two of them can be judged side by
-side, and few others beside one."""
 SIZE_LIMIT_S = 20.0
 """Seconds that finding out the size of a task may take."""
 
@@ -69,10 +66,10 @@ def run(
 
     Each search has a GPU or a share of it, and cores, to itself; the judge's device lock keeps
     timings on one device apart. A search that takes longer than ``limit_s`` seconds is stopped, and
-    none is begun after ``total_s`` seconds. Tasks that need most of a device's memory come last;
-    for them the library is timed before, beside the other searches, and if it is as fast as a copy
-    nothing is searched. Ctrl-C stops the searches; their results are kept, and the same call
-    resumes.
+    none is begun after ``total_s`` seconds. Tasks that need much device memory run one at a time
+    beside others; those that need most of it come last, and for them the library is timed before:
+    if it is as fast as a copy nothing is searched. Ctrl-C stops the searches; their results are
+    kept, and the same call resumes.
 
     Raises:
         DeviceError: there is no such device.
@@ -102,12 +99,11 @@ def run(
             error = do(search_task, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
-    with _sizes(mixed(entries), settings, target, workers, is_due) as is_large:
-        first = [partial(_by_size, is_large, search, survey, entry) for entry in mixed(entries)]
-        last = [partial(_by_size, is_large, _nothing, search, entry) for entry in mixed(entries)]
+    with _sizes(mixed(entries), settings, target, workers, is_due) as share_of:
+        order = Order(mixed(entries), share_of, len(workers.gpus) or workers.jobs)
         found = side_by_side(
-            operator.call,
-            [*first, *last],
+            lambda _: order.do_next(search, survey),
+            range(2 * len(entries)),
             jobs=workers.jobs,
             on_done=partial(_tell, on_done),
             on_interrupt=workers.interrupt,
@@ -119,21 +115,6 @@ def run(
 def _tell(on_done: Callable[[TaskOutcome], None], outcome: TaskOutcome | None) -> None:
     if outcome is not None:
         on_done(outcome)
-
-
-Piece = Callable[[SuiteEntry], TaskOutcome | None]
-
-
-def _by_size(
-    is_large: Callable[[SuiteEntry], bool | None], small: Piece, large: Piece, entry: SuiteEntry
-) -> TaskOutcome | None:
-    """Do the work on an entry that belongs to its size; nothing if its size is not known."""
-    size = is_large(entry)
-    return None if size is None else (large if size else small)(entry)
-
-
-def _nothing(entry: SuiteEntry) -> None:
-    """The work on an entry that has had its turn."""
 
 
 def _outcome(found: TaskOutcome, settings: Settings, here: Here) -> TaskOutcome:
@@ -151,21 +132,22 @@ def _sizes(
     target: Target,
     workers: Workers,
     is_due: Callable[[SuiteEntry], bool],
-) -> Iterator[Callable[[SuiteEntry], bool | None]]:
-    """Find out which entries need much device memory, ahead of the searches and beside them.
+) -> Iterator[Callable[[SuiteEntry], float | None]]:
+    """Find out which share of the device's memory each entry needs, ahead of the searches and
+    beside them.
 
-    Yields a function that waits for the answer on one entry. After Ctrl-C the answer is None, so
-    that no search begins.
+    Yields a function that waits for the answer on one entry: zero if it is not known. After Ctrl-C
+    it is None, so that no search begins.
     """
     memory_bytes = target.memory_bytes
     if memory_bytes is None:
-        yield lambda entry: False
+        yield lambda entry: 0.0
         return
     is_interrupted = threading.Event()
 
-    def is_large(entry: SuiteEntry) -> bool | None:
+    def share(entry: SuiteEntry) -> float | None:
         if not is_due(entry):
-            return False
+            return 0.0
         if is_interrupted.is_set():
             return None
         n_bytes = in_a_process(
@@ -174,10 +156,10 @@ def _sizes(
         if n_bytes == INTERRUPTED:
             is_interrupted.set()
             return None
-        return isinstance(n_bytes, int) and n_bytes > LARGE_SHARE * memory_bytes
+        return n_bytes / memory_bytes if isinstance(n_bytes, int) else 0.0
 
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
-        answers = {id(entry): pool.submit(is_large, entry) for entry in entries}
+        answers = {id(entry): pool.submit(share, entry) for entry in entries}
         try:
             yield lambda entry: answers[id(entry)].result()
         finally:

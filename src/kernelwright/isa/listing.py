@@ -43,10 +43,14 @@ _HARDWARE_NUMBERS = {
 _LISTS = re.compile(r"\b(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]")
 _NUMBERS = re.compile(r"\b(offset|offset0|offset1|row_mask|bank_mask|cbsz|abid|blgp):(-?\w+)")
 _SWIZZLE = re.compile(r"offset:swizzle\((.*?)\)")
+_PARTS = {f"BYTE_{n}": n + 1 for n in range(4)} | {"WORD_0": 5, "WORD_1": 6, "DWORD": 0}
+_SELECTED = re.compile(r"\b(src0_sel|src1_sel|dst_sel):(\w+)")
+_UNUSED = re.compile(r"\bdst_unused:UNUSED_(PAD|SEXT|PRESERVE)")
 _FLAGS = ("clamp", "glc", "slc", "dlc", "nt", "sc0", "sc1", "gds")
 """Modifiers of one word. Those of caches mean nothing where there are none."""
 _OUTPUT = {"mul:2": 1, "mul:4": 2, "div:2": 3}
 _ACCUMULATING = re.compile(r"^v_(dual_)?(fmac|mac|dot\w+c|dot2acc|pk_fmac)_\w+$")
+_BRANCH = re.compile(r"^s_c?branch")
 _WITHOUT_OPERANDS = re.compile(
     r"^s_(delay_alu|waitcnt_depctr|clause|nop|sendmsg|set_inst_prefetch_distance|waitcnt_vscnt"
     r"|waitcnt_expcnt|inst_prefetch|sleep|endpgm|barrier|setprio|sethalt|trap)$|^buffer_gl|"
@@ -112,6 +116,8 @@ def decoded(text: str, generation: int) -> Iterator[str]:
         for number, half in enumerate(halves):
             kind = "i" if number == 0 else "d"
             fields = _fields(half.strip(), width)
+            if _BRANCH.match(fields):  # the text may name a label instead of the distance
+                fields = f"{fields.split()[0]} ; k{int(raw[0], 16) & 0xFFFF}"
             yield f"{kind} {pc:x} {4 * len(raw)} {fields}\t{said}"
 
 
@@ -125,8 +131,6 @@ def _fields(said: str, width: int) -> str:
     is_dual = plain.startswith("v_dual_")
     plain = plain.replace("v_dual_", "v_")
     try:
-        if mnemonic.endswith("_sdwa"):
-            raise ValueError("sdwa")
         if _WITHOUT_OPERANDS.match(plain):
             return plain
         modifiers, operands = _split(plain, rest.strip(), width)
@@ -180,6 +184,10 @@ def _with_brackets(rest: str) -> tuple[dict[str, int | str], str]:
     if found := _SWIZZLE.search(rest):
         modifiers["offset"] = _swizzle(found[1])
         rest = rest.replace(found[0], "")
+    modifiers |= {name: _PARTS[part] for name, part in _SELECTED.findall(rest)}
+    if found := _UNUSED.search(rest):
+        modifiers["dst_unused"] = ("PAD", "SEXT", "PRESERVE").index(found[1])
+    rest = _UNUSED.sub("", _SELECTED.sub("", rest))
     for name, bits in _LISTS.findall(rest):
         modifiers[name] = sum(int(bit) << k for k, bit in enumerate(bits.split(",")))
     return modifiers, _LISTS.sub("", rest)
@@ -231,6 +239,8 @@ def _operand(said: str) -> str:
             prefix, said = f"{prefix}|", said[1:-1]
         elif said.startswith("neg(") and said.endswith(")"):
             prefix, said = f"{prefix}-", said[4:-1]
+        elif said.startswith("sext(") and said.endswith(")"):
+            prefix, said = f"{prefix}+", said[5:-1]
         elif said.startswith("lit(") and said.endswith(")"):
             said = said[4:-1]
         else:

@@ -253,7 +253,8 @@ class SubmissionBuilder:
         ):
             start_s = time.monotonic()
             try:
-                build(runner, self._oracle, submission.candidate.source, submission.candidate.entry)
+                candidate, is_ours = submission.candidate, bool(options.ready)
+                build(runner, self._oracle, candidate.source, candidate.entry, is_ours=is_ours)
                 runner.put(self._oracle.first_arguments)
                 runner.call(limit_s=FIRST_CALL_LIMIT_S, take=False, may_be_long=True)
                 runner.release()
@@ -263,7 +264,13 @@ class SubmissionBuilder:
 
 
 def build(
-    runner: Runner, oracle: Oracle, source: str, entry: str, setup: LibrarySetup | None = None
+    runner: Runner,
+    oracle: Oracle,
+    source: str,
+    entry: str,
+    setup: LibrarySetup | None = None,
+    *,
+    is_ours: bool = False,
 ) -> None:
     """Make the module of a source in a child, with the task's weights and arguments."""
     results, state = oracle.profile.results, oracle.state(USUAL)
@@ -277,6 +284,7 @@ def build(
         spare=_constant_buffers(oracle),
         may_expand=any(map(is_expanded, oracle.example)),
         entries=results.entries,
+        is_ours=is_ours,
     )
     runner.form = ResultForm(
         runner.like,

@@ -447,7 +447,7 @@ class _Search:
         confirmed: set[str] = set()
         while pair := ranking.to_confirm(self.history, confirmed, n_most=self.n_to_confirm):
             proposal = pair[0]
-            self.tell(f"measuring again {proposal.candidate.dialect}: {proposal.summary}")
+            self.tell(f"measuring again for {self.longest_s:.0f} s or so: {proposal.summary}")
             again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
             self.archive.add_evaluation(self.run_id, again)
             self.history.append((proposal, again))

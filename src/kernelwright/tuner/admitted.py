@@ -28,6 +28,7 @@ class AdmittedTrials:
 
     def __init__(self, judge: Judge, process: TunerProcess) -> None:
         self._judge, self._process = judge, process
+        process.is_ours_only = False
         self._runner: TrialRunner | None = None
         self._is_open = False
         self._best_ns = float("inf")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ctypes
 import hashlib
 import os
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn
@@ -208,6 +209,25 @@ def entries_of(cache: Path, source: str) -> list[Path]:
     launchers = {at.parent for at in cache.glob("*/*.so")}
     kernels = [cache / name for name in note.read_text().split()]
     return [*sorted(launchers), *filter(Path.is_dir, kernels)]
+
+
+def note_library(source: str, namespace: Mapping[str, Any]) -> None:
+    """Note where the library lies that a source in C++ was compiled to, beside that."""
+    library = namespace.get("_library")
+    if isinstance(library, ctypes.CDLL):
+        path = Path(library._name)
+        library_note(path.parent, source).write_text(path.name)
+
+
+def library_note(folder: Path, source: str) -> Path:
+    """Return the file that names the library of a source."""
+    return note_of(folder, source).with_suffix(".library")
+
+
+def library_of(folder: Path, source: str) -> list[Path]:
+    """Return the library that a source was compiled to; none if it was not compiled yet."""
+    note = library_note(folder, source)
+    return [folder / note.read_text()] if note.exists() else []
 
 
 def compile_candidate(source: str, entry: str, question: Question, arguments: list[Any]) -> None:

@@ -14,7 +14,9 @@ from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge.compare.float8 import computing_with
 from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.refusal import WrongValues
+from kernelwright.judge.sandbox.blank import WORTH_BYTES, made_blank
 from kernelwright.judge.sandbox.weights import load_weights
+from kernelwright.loaders import open_reference
 from kernelwright.loaders.plain import flatten
 from kernelwright.tuner.question import Question
 
@@ -39,6 +41,21 @@ def imported(source: str, name: str, folder: Path) -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return vars(module)
+
+
+def reference(question: Question) -> torch.nn.Module:
+    """Return the task's own module on the question's device, with its weights; large ones are not
+    drawn before."""
+    opened, device = open_reference(question.task), torch.device(question.device)
+
+    def make() -> torch.nn.Module:
+        return opened.build(question.seed)
+
+    n_bytes = sum(weight.nbytes for weight in question.state.values())
+    blank = made_blank(make, question.state, device) if n_bytes >= WORTH_BYTES else None
+    module = blank or make()
+    module.load_state_dict(question.state, strict=False)
+    return module.to(device)
 
 
 def constructed(kind: Any, question: Question) -> torch.nn.Module:

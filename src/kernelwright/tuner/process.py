@@ -27,7 +27,7 @@ from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import READ_AT_IMPORT
 from kernelwright.judge.scheduling.device_lock import DeviceLock, SharedHold
-from kernelwright.tuner.builder import entries_of
+from kernelwright.tuner.builder import entries_of, library_of
 from kernelwright.tuner.question import Question, SharedQuestion
 from kernelwright.tuner.supervisor import BUILDER, READY, WORKER
 from kernelwright.tuner.worker import POSITION
@@ -75,6 +75,8 @@ class TunerProcess:
         self._fork_server = None if READ_AT_IMPORT & variables.keys() else fork_server
         self.architecture, self._step_limit_s = architecture, step_limit_s
         self._backend = backend
+        self.is_ours_only = True
+        """False as soon as workers run text that our own code has not written."""
         self._question: SharedQuestion | None = None
         self._warming: threading.Thread | None = None
         self._socket: socket.socket | None = None
@@ -93,6 +95,7 @@ class TunerProcess:
             position_fd = os.memfd_create("position")
             stack.callback(os.close, position_fd)
             os.ftruncate(position_fd, POSITION.size)
+            self._folder = Path(folder)
             self._triton_cache = Path(self._variables.get("TRITON_CACHE_DIR", folder))
             self._position = mmap.mmap(position_fd, POSITION.size)
             self._control, theirs = socket.socketpair()
@@ -228,8 +231,10 @@ class TunerProcess:
         return names
 
     def ready_builds(self, candidate: Candidate) -> Sequence[Path]:
-        """Return the folders of Triton's cache for a candidate that was compiled ahead here, where
-        nobody else's candidates run."""
+        """Return what a candidate was compiled to where nobody else's candidates run: folders of
+        Triton's cache, or the library of one in C++."""
+        if candidate.dialect == "cpp":
+            return library_of(self._folder, candidate.source) if self.is_ours_only else []
         return entries_of(self._triton_cache, candidate.source)
 
     def end_builds(self) -> None:

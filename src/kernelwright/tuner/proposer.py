@@ -96,6 +96,7 @@ class TunedRules:
         with contextlib.suppress(CannotCapture, DeviceError):  # which come again, and are said then
             self._tuner = self._opened(replace(brief, dialects=self._timed(brief)))
             if self._tuner is not None:
+                self._tuner.get_ready()
                 self._runner.start()
 
     def _timed(self, brief: Brief) -> tuple[str, ...]:

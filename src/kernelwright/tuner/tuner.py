@@ -25,6 +25,9 @@ FIRST = 4
 as the time allows."""
 CHUNK = 8
 """Number of candidates that leave the pool at a time."""
+READY_S = 3.0
+"""Seconds for which the first candidates are written before the search: the library's compiler
+takes as long."""
 AHEAD = 24
 """Number of candidates that are compiled, or are ready for a race, where that is done apart: as
 many as the cores of a host compile. More of them would be chosen without the last trials."""
@@ -86,6 +89,16 @@ class Tuner:
 
     def _ranked(self) -> list[Tried]:
         return sorted([*self._tried.values()], key=lambda tried: tried.time_ns)
+
+    def get_ready(self) -> None:
+        """Write the first candidates, and begin to compile them where that is done apart, while
+        the library's settings compile.
+
+        Raises:
+            CannotCapture, TaskError: as ``run``.
+        """
+        if self._builds_ahead:
+            self._queue.add(self._pool.take(CHUNK, [], time.monotonic() + READY_S))
 
     def run(self, until: float, *, least_s: float = 0.0) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left

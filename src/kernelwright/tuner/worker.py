@@ -21,8 +21,8 @@ import torch
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge.devices import cpu
 from kernelwright.judge.timing.cores import prioritise
-from kernelwright.loaders import open_reference
 from kernelwright.tuner import modules
+from kernelwright.tuner.builder import note_library
 from kernelwright.tuner.modules import Unfit
 from kernelwright.tuner.question import Question
 from kernelwright.tuner.racing import race
@@ -91,9 +91,7 @@ class Worker:
 
     def open(self) -> None:
         """Make the reference an arm."""
-        reference = open_reference(self.question.task).build(self.question.seed)
-        reference.load_state_dict(self.question.state, strict=False)
-        self.modules[REFERENCE] = reference.to(self.question.device)
+        self.modules[REFERENCE] = modules.reference(self.question)
         self.call(REFERENCE)
 
     def load(self, entrants: Sequence[Entrant], keep: Sequence[str]) -> list[Entry]:
@@ -182,7 +180,9 @@ class Worker:
     def _import(self, entrant: Entrant) -> Any:
         self.n_loaded += 1
         name = f"candidate_{self.n_loaded}_{entrant.name.removeprefix('b2:')[:12]}"
-        return modules.imported(entrant.source, name, self.folder)[entrant.entry]
+        namespace = modules.imported(entrant.source, name, self.folder)
+        note_library(entrant.source, namespace)
+        return namespace[entrant.entry]
 
     def _enter(self, entrant: Entrant, kind: Any) -> None:
         """Make a candidate an arm, after a first call: many compilers work at that."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.bench.port_bench import chosen
 from kernelwright.dialects.amdgpu import compile_missing
 from kernelwright.isa import isa_missing
 from kernelwright.port import PortOptions, RungStatus, port_with
@@ -58,3 +59,13 @@ def test_an_access_outside_of_allocations_fails_the_rung(tmp_path: Path) -> None
     (rung,) = port_with(source, PortOptions(targets=("gfx1100",), rungs=(5,))).files[0].rungs
     assert rung.status is RungStatus.FAILED
     assert "out-of-bounds: 4 bytes" in rung.details[0] and "global_load_b32" in rung.details[0]
+
+
+@pytest.mark.slow
+def test_reductions_of_tiles_return_values(tmp_path: Path) -> None:
+    """A helper of the port returned a reference to its parameter; clang then drops the kernel."""
+    (program,) = chosen(["groups_reduce_operations"])
+    source = tmp_path / "reduce.cu"
+    source.write_text(program.source)
+    (rung,) = port_with(source, PortOptions(targets=("gfx1100",), rungs=(5,))).files[0].rungs
+    assert rung.status is RungStatus.PASSED, rung.details

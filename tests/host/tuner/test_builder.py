@@ -7,15 +7,17 @@ import pytest
 
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
+from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import Judge
 from kernelwright.judge.sandbox.fork_server import with_ready_builds
 from kernelwright.judge.sandbox.isolation import ChildOptions, Plan
 from kernelwright.loaders import load
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals
-from kernelwright.tuner.process import TunerProcess
+from kernelwright.tuner.process import TunerProcess, process_for
 from kernelwright.tuner.question import question_of
 from kernelwright.tuner.queue import BuildQueue
+from kernelwright.tuner.trials import TrialRunner
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "rms_gate.py"
 
@@ -72,3 +74,26 @@ def test_a_finalist_is_not_compiled_again(tmp_path, fork_server):
         built(process, proposal)
     assert plan.visible == (str(given),)
     assert [*first.glob("*/*.cubin")] and not [*again.glob("*/*.cubin")]
+
+
+def test_a_finalist_in_cpp_is_not_compiled_again(fork_server):
+    """Its child gets a copy of the tuner's library, as long as only our own code runs there."""
+    task = load(EXAMPLE)
+    proposal = next(iter(first_proposals(OpenedTask(Brief(task, Device.parse("cpu"), ("cpp",))))))
+    candidate = proposal.candidate
+    with (
+        Judge(task, settings=Settings(threads=1), fork_server=fork_server) as judge,
+        process_for(judge, ("cpp",)) as process,
+    ):
+        process.give(question_of(judge))
+        assert not process.ready_builds(candidate)
+        TrialRunner(process, judge.device_lock).measure([proposal])
+        [library] = process.ready_builds(candidate)
+        judge.take_builds(process.ready_builds)
+        found = judge.evaluate(candidate, timed=False)
+        assert found.passed, found.why
+        library.unlink()
+        library.write_bytes(b"no library")
+        assert judge.evaluate(candidate, timed=False).status is Status.BUILD_ERROR
+        process.is_ours_only = False
+        assert judge.evaluate(candidate, timed=False).passed

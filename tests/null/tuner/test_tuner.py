@@ -217,3 +217,13 @@ def test_candidates_without_promise_do_not_keep_the_machine_from_those_with_some
     times_ns = [100.0] * 6 + [900.0] * 8
     races = raced([1, 1, 1, 1, 10**9, 20, *[1] * 8], times_ns)
     assert [set(race) for race in races[:2]] == [{0, 1, 2, 3}, {5}]
+
+
+def test_the_first_candidates_compile_before_the_search_begins():
+    compilers, runner = Compilers([1, 1, 1]), Runner(lambda number: 100.0 + number)
+    pool = Pool(Listed(3), CostModel(machine("cpu", 1)))
+    tuner = Tuner(pool, runner, BuildQueue(compilers), batch_size=4, builds_ahead=True)
+    tuner.get_ready()
+    assert len(compilers.left) == 3
+    tuner.run(time.monotonic() + 60)
+    assert sorted(runner.measured) == [0, 1, 2]

@@ -40,7 +40,8 @@ struct Operand {
   u8 words = 1;
   u16 reg = 0;  // accumulation registers follow the 256 vector registers
   u8 half = 0;  // 1: the low half (".l"), 2: the high half (".h")
-  bool is_negated = false, is_absolute = false;
+  bool is_negated = false, is_absolute = false, is_sign_extended = false;
+  u8 select = 0;      // part of the register (SDWA): 1 to 4 a byte, 5 and 6 a half
   u64 bits = 0;       // of an integer or a literal
   double number = 0;  // of a floating-point constant
 };
@@ -69,7 +70,8 @@ struct Instruction {
   std::unordered_map<std::string, int> named;
   // modifiers, copied out of `named`
   int offset = 0, offset1 = 0, omod = 0, op_sel = 0, op_sel_hi = -1, neg_lo = 0, neg_hi = 0;
-  bool clamp = false, returns = false, has_lanes = false, bound_ctrl = false, fetch_inactive = false;
+  u8 target_select = 0, target_unused = 0;  // SDWA; the rest becomes 0, its sign, or stays
+  bool clamp = false, has_lanes = false, bound_ctrl = false, fetch_inactive = false;
   std::vector<i8> lane_from;  // of DPP: where each lane's first source comes from; -1: nowhere
   std::vector<u8> lane_on;    // of DPP: row_mask and bank_mask
   int vmcnt = -1, lgkmcnt = -1;
@@ -120,7 +122,7 @@ struct Launch {
   u32 dynamic_lds;
   bool is_cooperative = false;
   std::vector<char> kernarg;
-  std::vector<char> packet;
+  std::vector<char> packet, sync;
   std::vector<Range> ranges;  // memory of this launch alone
   u64 executed = 0;
   int grid_arrived = 0, grid_live = 0;

@@ -52,14 +52,13 @@ char* flat_at(Wave& w, int lane, u64 address, u32 bytes, const Instruction& i) {
   return memory_at(w, address, bytes, i);
 }
 
-struct Place {  // the operands that say where an access goes
+struct Address {  // the operands that say where an access goes
   const Operand *vector = nullptr, *scalar = nullptr;
 };
 
-char* host_at(Wave& w, const Access& a, const Place& p, int lane, int offset, const Instruction& i) {
+char* host_at(Wave& w, const Access& a, const Address& p, int lane, int offset, const Instruction& i) {
   const u32 bytes = a.bytes;
-  if (a.space == Space::lds)  // addresses wrap at 32 bits: LLVM folds offsets of negative bases
-    return lds_at(w, u32{w.row(p.vector->reg)[lane]} + u32(offset), bytes, i);
+  if (a.space == Space::lds) return lds_at(w, w.row(p.vector->reg)[lane] + u32(offset), bytes, i);  // of 32 bits
   const bool has_vector = p.vector && p.vector->kind == Kind::vector;
   if (a.space == Space::scratch) {
     u32 at = u32(offset);
@@ -103,7 +102,7 @@ void put_loaded(Wave& w, const Access& a, int reg, int lane, const char* from) {
 void load(Wave& w, const Instruction& i) {
   const Access& a = accesses()[i.op.form];
   const u64 exec = w.exec();
-  const Place place{&i.at[1], i.at.size() > 2 ? &i.at[2] : nullptr};
+  const Address place{&i.at[1], i.at.size() > 2 ? &i.at[2] : nullptr};
   const int words = std::max(a.bytes / 4, 1);
   std::vector<char> taken(std::size_t(LANES) * a.bytes * 2);  // addresses may be in the target
   const int n = a.is_pair ? 2 : 1;
@@ -131,7 +130,7 @@ void store_lanes(Wave& w, const Instruction& i) {
   const Access& a = accesses()[i.op.form];
   const u64 exec = w.exec();
   const std::size_t at_scalar = a.is_pair ? 3 : 2;
-  const Place place{&i.at[0], i.at.size() > at_scalar ? &i.at[at_scalar] : nullptr};
+  const Address place{&i.at[0], i.at.size() > at_scalar ? &i.at[at_scalar] : nullptr};
   for (int l = 0; l < w.width; ++l)
     for (int k = 0; k < (a.is_pair ? 2 : 1) && exec >> l & 1; ++k) {
       const int offset = a.is_pair ? (k ? i.offset1 : i.offset) * a.bytes * a.stride : i.offset;
@@ -212,7 +211,7 @@ void atomic(Wave& w, const Instruction& i) {
   const std::size_t least_n = is_lds ? (is_exchange ? 3 : 2) : a.space == Space::flat ? 2 : 3;
   const bool returns = i.at.size() > least_n;
   const int k = returns ? 1 : 0;
-  const Place place{&i.at[k], !is_lds && a.space != Space::flat ? &i.at[k + 2] : nullptr};
+  const Address place{&i.at[k], !is_lds && a.space != Space::flat ? &i.at[k + 2] : nullptr};
   const int data = i.at[k + 1].reg, words = a.bytes / 4;
   // LDS names what it compares with in an operand of its own: the second in RDNA3, the first before.
   const bool is_new = w.launch->object->generation >= 11;

@@ -26,8 +26,8 @@ char* within(const Range& r, u64 address, u32 bytes) {
 
 Operand read_operand(std::string word) {
   Operand o;
-  while (!word.empty() && (word[0] == '-' || word[0] == '|')) {
-    (word[0] == '-' ? o.is_negated : o.is_absolute) = true;
+  while (!word.empty() && (word[0] == '-' || word[0] == '|' || word[0] == '+')) {
+    (word[0] == '-' ? o.is_negated : word[0] == '|' ? o.is_absolute : o.is_sign_extended) = true;
     word.erase(0, 1);
   }
   const char kind = word[0];
@@ -60,6 +60,10 @@ void set_modifiers(Instruction& i) {
   i.neg_lo = given("neg_lo", 0), i.neg_hi = given("neg_hi", 0);
   i.vmcnt = given("vmcnt", -1), i.lgkmcnt = given("lgkmcnt", -1);
   i.bound_ctrl = given("bound_ctrl", 0), i.fetch_inactive = given("fi", 0);
+  i.target_select = u8(given("dst_sel", 0)), i.target_unused = u8(given("dst_unused", 0));
+  const std::size_t first_source = i.mnemonic.find("_co_") != std::string::npos ? 2 : 1;
+  for (std::size_t k = 0; k < 2 && first_source + k < i.at.size(); ++k)
+    i.at[first_source + k].select = u8(given(k ? "src1_sel" : "src0_sel", 0));
   i.has_lanes = i.named.count("has_lanes");
 }
 
@@ -165,6 +169,7 @@ u64 hidden_value(const Launch& at, const std::string& kind) {
   if (int k = axis("hidden_block_count_"); k >= 0) return at.grid[k];
   if (int k = axis("hidden_group_size_"); k >= 0) return at.block[k];
   if (kind == "hidden_grid_dims") return at.grid[2] > 1 || at.block[2] > 1 ? 3 : at.grid[1] > 1 || at.block[1] > 1 ? 2 : 1;
+  if (kind == "hidden_multigrid_sync_arg") return u64(at.sync.data());
   if (kind == "hidden_dynamic_lds_size") return at.dynamic_lds;
   if (kind == "hidden_shared_base") return SHARED_APERTURE >> 32;
   if (kind == "hidden_private_base") return PRIVATE_APERTURE >> 32;
@@ -174,6 +179,12 @@ u64 hidden_value(const Launch& at, const std::string& kind) {
 void prepare(Launch& at, const void* kernargs, std::size_t bytes) {
   at.kernarg.assign(std::max<std::size_t>(at.kernel->kernarg_bytes, bytes) + 64, 0);
   if (bytes) std::memcpy(at.kernarg.data(), kernargs, bytes);
+  // Barriers of a cooperative grid. Source: ROCm device-libs, ockl/src/cg.cl, struct mg_info: the
+  // count of arrived workgroups at 32, the number of workgroups at 40.
+  at.sync.assign(64, 0);
+  const u32 n_groups = at.grid[0] * at.grid[1] * at.grid[2];
+  std::memcpy(&at.sync[40], &n_groups, 4);
+  at.ranges.push_back({u64(at.sync.data()), u64(at.sync.data() + 64), at.sync.data()});
   for (const auto& h : at.kernel->hidden) {
     const u64 value = hidden_value(at, h.kind);
     std::memcpy(at.kernarg.data() + h.offset, &value, std::min(h.bytes, 8u));

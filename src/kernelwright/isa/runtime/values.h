@@ -86,6 +86,19 @@ inline bool is_high(const Instruction& i, int k, bool is_target) {
   return i.op_sel >> (is_target ? 3 : k > 0 ? k - 1 : 0) & 1;
 }
 
+// The part of a word that SDWA selects, and a word with that part replaced.
+inline int part_shift(int select) { return select >= 5 ? (select - 5) * 16 : (select - 1) * 8; }
+inline u32 part_mask(int select) { return select >= 5 ? 0xffff : 0xff; }
+inline u32 selected(u32 word, int select, bool is_signed) {
+  const u32 mask = part_mask(select), part = word >> part_shift(select) & mask;
+  return is_signed && part > mask / 2 ? part | ~mask : part;
+}
+inline u32 replaced(u32 word, u32 part, int select, int unused) {
+  const u32 mask = part_mask(select), shift = u32(part_shift(select));
+  const u32 rest = unused == 2 ? word : unused == 1 && (part & mask) > mask / 2 ? ~0u << shift : 0;
+  return (rest & ~(mask << shift)) | (part & mask) << shift;
+}
+
 // Operand k for CHUNK lanes from `first`, as it is in the registers.
 template <class T>
 void fetch(Wave& w, const Instruction& i, int k, int first, T* out) {
@@ -100,6 +113,11 @@ void fetch(Wave& w, const Instruction& i, int k, int first, T* out) {
     return;
   }
   const u32* low = w.row(o.reg) + first;
+  if (o.select) {
+    for (int l = 0; l < CHUNK; ++l)
+      out[l] = modified(bits_as<T>(Bits<T>(selected(low[l], o.select, o.is_sign_extended))), o);
+    return;
+  }
   if constexpr (sizeof(T) == 8) {
     const u32* high = low + LANES;
     for (int l = 0; l < CHUNK; ++l) out[l] = bits_as<T>(u64{low[l]} | u64{high[l]} << 32);
@@ -149,6 +167,12 @@ void store(Wave& w, const Instruction& i, int k, int first, const T* values, u64
   }
   u32* low = w.row(o.reg) + first;
   const u32 on = u32(lanes >> first);
+  if (i.target_select) {
+    for (int l = 0; l < CHUNK; ++l)
+      if (on >> l & 1)
+        low[l] = replaced(low[l], u32(bits_as<Bits<T>>(values[l])), i.target_select, i.target_unused);
+    return;
+  }
   if constexpr (sizeof(T) == 8) {
     u32* high = low + LANES;
     for (int l = 0; l < CHUNK; ++l) {

@@ -53,24 +53,26 @@ int biased_exponent(T v) { return int(bits_as<Bits<T>>(v) >> FRACTION<T> & (2 * 
 template <class T>
 bool is_denormal(T v) { return v != 0 && biased_exponent(v) == 0; }
 
-// Scales an operand of a division so that no step of it leaves the range of normal numbers.
-// Source: AMD, "RDNA3 Instruction Set Architecture", V_DIV_SCALE_F32 and _F64.
+// Scales an operand of a division so that no step of it leaves the range of normal numbers; the last
+// step (V_DIV_FMAS) then scales the quotient back. Source: AMD, "RDNA3 Instruction Set
+// Architecture", V_DIV_SCALE_F32 and _F64, where hardware also scales at the border of denormals.
 template <class T>
 T div_scale(T value, T denominator, T numerator, bool& is_scaled) {
   constexpr bool is_double = sizeof(T) == 8;
   constexpr int SCALE = is_double ? 128 : 64, FAR = is_double ? 768 : 96;
-  is_scaled = false;
+  is_scaled = numerator == 0 || denominator == 0;
   const T up = std::ldexp(value, SCALE), down = std::ldexp(value, -SCALE);
-  if (numerator == 0 || denominator == 0) return nan_of<T>();
-  if (biased_exponent(numerator) - biased_exponent(denominator) >= FAR) {
+  if (is_scaled) return nan_of<T>();
+  const int apart = biased_exponent(numerator) - biased_exponent(denominator);
+  if (apart >= FAR) {
     is_scaled = true;
     return bits_as<Bits<T>>(value) == bits_as<Bits<T>>(denominator) ? up : value;
   }
   if (is_denormal(denominator)) return up;
-  const bool is_tiny = is_denormal(T(1) / denominator), is_tiny_ratio = is_denormal(numerator / denominator);
-  if (is_tiny && is_tiny_ratio) {
+  const bool is_tiny = is_denormal(T(1) / denominator), is_tiny_ratio = apart <= 1 - BIAS<T> || is_denormal(numerator / denominator);
+  if (is_tiny && is_tiny_ratio) {  // the text says "up", which would leave the range
     is_scaled = true;
-    return bits_as<Bits<T>>(value) == bits_as<Bits<T>>(denominator) ? up : value;
+    return bits_as<Bits<T>>(value) == bits_as<Bits<T>>(denominator) ? down : value;
   }
   if (is_tiny) return down;
   if (is_tiny_ratio) {
@@ -92,7 +94,9 @@ T div_fixup(T quotient, T denominator, T numerator) {
   if (std::isinf(denominator) || numerator == 0) return signed_(T(0));
   const int apart = biased_exponent(numerator) - biased_exponent(denominator);
   if (apart < (sizeof(T) == 8 ? -1075 : -150)) return signed_(T(0));
-  return signed_(std::fabs(quotient));
+  // A finite quotient that overflowed on the way is infinite, as correctly rounded division has it;
+  // AMD's text is silent about it.
+  return signed_(is_nan(quotient) ? T(INFINITY) : std::fabs(quotient));
 }
 
 template <class T>
@@ -112,6 +116,13 @@ void div_scale_lanes(Wave& w, const Instruction& i) {  // target, mask, value, d
   if (i.at[1].reg != NOWHERE) w.set_mask(i.at[1].reg, scaled & lanes);
 }
 
+// The sum, scaled: a quotient that becomes denormal is rounded there, from more digits.
+template <class T>
+T scaled_back(T a, T b, T c, int scale) {
+  using Wide = std::conditional_t<sizeof(T) == 8, long double, f64>;
+  return settled(T(std::ldexp(std::fma(Wide(a), Wide(b), Wide(c)), scale)), a, b, c);
+}
+
 template <class T>
 void div_fmas_lanes(Wave& w, const Instruction& i) {
   const u64 lanes = w.exec(), scaled = w.mask(VCC);
@@ -120,11 +131,37 @@ void div_fmas_lanes(Wave& w, const Instruction& i) {
     source(w, i, 1, 1, first, a), source(w, i, 2, 1, first, b), source(w, i, 3, 1, first, c);
     for (int l = 0; l < CHUNK; ++l) {
       r[l] = settled(std::fma(a[l], b[l], c[l]), a[l], b[l], c[l]);
-      if (scaled >> (first + l) & 1) r[l] = std::ldexp(r[l], sizeof(T) == 8 ? 64 : 32);
+      // Hardware: up if the third operand is 2 or more, otherwise down; AMD's text says less.
+      const int scale = sizeof(T) == 8 ? 128 : 64;
+      if (scaled >> (first + l) & 1)
+        r[l] = scaled_back(a[l], b[l], c[l], biased_exponent(c[l]) > BIAS<T> ? scale : -scale);
     }
     finish_float(w, i, r);
     store(w, i, 0, first, r, lanes);
   }
+}
+
+// The binary digits of 2/pi after the point, the first ones highest.
+constexpr u64 TWO_OVER_PI[] = {
+    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c,
+    0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
+    0x56033046fc7b6bab, 0xf0cfbc209af4361d, 0xa9e391615ee61b08,
+};
+
+// 53 digits of 2/pi from a place that the argument's exponent says, for reductions of angles.
+f64 trig_preop(f64 value, u32 segment) {
+  const int exponent = biased_exponent(value);
+  u32 shift = 53 * (segment & 31);
+  if (exponent > 1077) shift += u32(exponent - 1077);
+  if (shift + 53 > 64 * 20) return 0;
+  const u32 word = shift / 64, bit = shift % 64;
+  const u64 high = TWO_OVER_PI[word] << bit | (bit ? TWO_OVER_PI[word + 1] >> (64 - bit) : 0);
+  const int scale = -53 - int(shift) + (exponent >= 1968 ? 128 : 0);
+  return std::ldexp(f64(high >> 11), scale);
 }
 
 template <class T>
@@ -228,6 +265,7 @@ void add_vector_float(Table& t) {
   t["v_div_scale_f64"] = {div_scale_lanes<f64>, 0, false, 64};
   t["v_div_fmas_f32"] = {div_fmas_lanes<f32>, 0, true, 32};
   t["v_div_fmas_f64"] = {div_fmas_lanes<f64>, 0, true, 64};
+  t["v_trig_preop_f64"] = lanes([](f64 a, u32 b) -> f64 { return trig_preop(a, b); });
   t["v_div_fixup_f32"] = lanes([](f32 a, f32 b, f32 c) -> f32 { return div_fixup(a, b, c); });
   t["v_div_fixup_f64"] = lanes([](f64 a, f64 b, f64 c) -> f64 { return div_fixup(a, b, c); });
   t["v_div_fixup_f16"] = lanes([](f16 a, f16 b, f16 c) -> f16 { return f16(div_fixup(f32(a), f32(b), f32(c))); });

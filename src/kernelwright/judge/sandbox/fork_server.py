@@ -231,8 +231,12 @@ class ForkServer:
 def with_ready_builds(plan: isolation.Plan, folder: Path) -> isolation.Plan:
     """The plan with copies of the compiled kernels, which every user may read: without them a child
     that sees the whole file system would have to stay this user."""
+    folder.mkdir()
     for entry in plan.options.ready:
-        shutil.copytree(entry, folder / entry.name, copy_function=shutil.copyfile)
+        if entry.is_dir():
+            shutil.copytree(entry, folder / entry.name, copy_function=shutil.copyfile)
+        else:
+            shutil.copyfile(entry, folder / entry.name)
     for at in (folder, *folder.rglob("*")):
         at.chmod(0o755 if at.is_dir() else 0o644)
     given = {isolation.READY_BUILDS: str(folder), "TRITON_CACHE_MANAGER": CACHE_MANAGER}

@@ -94,7 +94,8 @@ class ChildOptions:
     cores: tuple[int, ...] = ()
     """The cores that it is confined to when it first stands still; empty: all."""
     ready: tuple[Path, ...] = ()
-    """Folders of Triton's cache with kernels that our own code has compiled; it sees copies."""
+    """Folders of Triton's cache with kernels that our own code has compiled, or a library in C++;
+    it sees copies."""
     on_gpu: bool = False
     """True if it uses a GPU: its profiler's programs talk to each other over the network, by
     sockets whose memory nobody counts, and its driver names threads by writing below ``/proc``."""

@@ -51,6 +51,13 @@ class Program:
     """True if results may be expanded views, as the reference's own are."""
     entries: tuple[EntryPath, ...] = ()
     """The places among its arguments that it puts results into."""
+    is_ours: bool = False
+    """True for a candidate that our own code has written, and compiled before."""
+
+    @property
+    def may_be_blank(self) -> bool:
+        """True if the module may be made without drawing weights: its text is trusted."""
+        return self.is_ours or self.setup is not None
 
     @property
     def fills_fresh_memory(self) -> bool:

@@ -11,6 +11,7 @@ import ctypes
 import gc
 import io
 import json
+import os
 import pickle
 import socket
 import sys
@@ -18,6 +19,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,9 +28,11 @@ import torch.profiler
 from kernelwright.dialects import compile_shader, reports
 from kernelwright.judge.devices import cpu, cuda_driver
 from kernelwright.judge.sandbox import counters, fresh_memory, protocol
+from kernelwright.judge.sandbox.blank import WORTH_BYTES, made_blank
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.gate import GateInChild
+from kernelwright.judge.sandbox.isolation import READY_BUILDS
 from kernelwright.judge.sandbox.layout import (
     PROGRESS_BYTES,
     Slot,
@@ -191,12 +195,12 @@ class Worker:
             fresh_memory.begin_filling(self.device, self.memory.numel())
         compile_shader.install_where_asked()
         with _stage("import"):
+            link_libraries()
             namespace = self.namespace = load_source(program.source, setup)
         with _stage("construct"):
             if program.entry not in namespace:
                 raise NameError(f"the file defines no {program.entry}")
-            torch.manual_seed(program.seed)
-            made = namespace[program.entry](*pickle.loads(program.initial))
+            made = self._constructed(namespace[program.entry], weights)
             if not isinstance(made, torch.nn.Module):
                 kind = type(made).__name__
                 raise TypeError(f"{program.entry}(...) is no torch.nn.Module but a {kind}")
@@ -208,6 +212,23 @@ class Worker:
             self.module = lower(self.module, setup.precision, setup.is_held)
         if setup.compile is not None:
             self.module = torch.compile(self.module, **setup.compile)
+
+    def _constructed(self, kind: Any, weights: dict[str, Slot]) -> Any:
+        """The module as its constructor makes it, or with arbitrary values in place of large
+        weights of a trusted one, which are loaded next."""
+        program = self.program
+        initial = pickle.loads(program.initial)
+
+        def make() -> Any:
+            torch.manual_seed(program.seed)
+            return kind(*initial)
+
+        n_bytes = sum(slot.span_bytes for slot in leaves(weights))
+        if program.may_be_blank and n_bytes >= WORTH_BYTES:
+            blank = made_blank(make, weights, self.device)
+            if blank is not None:
+                return blank
+        return make()
 
     def load(self, *, weights: dict[str, Slot]) -> None:
         """Give the module the reference's weights."""
@@ -312,6 +333,15 @@ class Worker:
         if self.outputs:
             self.held |= dict.fromkeys(hold, self.outputs[-1])
         self.outputs = []
+
+
+def link_libraries() -> None:
+    """Let the scratch hold the libraries in C++ that the judge has given the child, under the names
+    to which it would compile the same."""
+    if given := os.environ.get(READY_BUILDS):
+        for library in Path(given).glob("*.so"):
+            with contextlib.suppress(FileExistsError):  # another module of this child has had them
+                Path(os.environ["TORCH_EXTENSIONS_DIR"], library.name).symlink_to(library)
 
 
 def _copy(output: Any, slots: list[Slot], memory: torch.Tensor) -> None:
