@@ -38,19 +38,21 @@ Made = tuple[nn.Module, Any]
 VOCABULARY = 32000
 PROMPT = 512
 """Tokens in the cache before a step of decoding."""
+LAYERS = 4
+"""Layers of language models, of which people run 20 to 80 of the same widths."""
 
 
 def llama(tiny: bool) -> nn.Module:
     import transformers
 
-    size = (128, 256, 2, 4, 2) if tiny else (2048, 5632, 8, 16, 8)
+    size = (128, 256, 2, 4, 2) if tiny else (2048, 5632, LAYERS, 16, 8)
     return transformers.LlamaForCausalLM(_decoder(transformers.LlamaConfig, size))
 
 
 def qwen3(tiny: bool) -> nn.Module:
     import transformers
 
-    size = (128, 256, 2, 4, 2) if tiny else (2048, 6144, 8, 16, 8)
+    size = (128, 256, 2, 4, 2) if tiny else (2048, 6144, LAYERS, 16, 8)
     named = {"head_dim": 32 if tiny else 128}
     return transformers.Qwen3ForCausalLM(_decoder(transformers.Qwen3Config, size, **named))
 
@@ -58,7 +60,7 @@ def qwen3(tiny: bool) -> nn.Module:
 def mixtral(tiny: bool) -> nn.Module:
     import transformers
 
-    size = (128, 256, 2, 4, 2) if tiny else (1024, 3584, 4, 16, 8)
+    size = (128, 256, 2, 4, 2) if tiny else (1024, 3584, LAYERS, 16, 8)
     named = {"num_local_experts": 4 if tiny else 8, "num_experts_per_tok": 2}
     return transformers.MixtralForCausalLM(_decoder(transformers.MixtralConfig, size, **named))
 
@@ -66,7 +68,7 @@ def mixtral(tiny: bool) -> nn.Module:
 def mamba(tiny: bool) -> nn.Module:
     import transformers
 
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2} if tiny else {"num_hidden_layers": 4}
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2} if tiny else {"num_hidden_layers": LAYERS}
     config = transformers.MambaConfig(vocab_size=VOCABULARY, use_cache=False, **sizes)
     return transformers.MambaForCausalLM(config)
 
@@ -225,6 +227,7 @@ MODELS: dict[str, Callable[[bool], Made]] = {
     "qwen3_prefill": prefill(qwen3, 1, 2048),
     "qwen3_decode": decode(qwen3, 1),
     "mixtral": prefill(mixtral, 4, 256),
+    "mixtral_decode": decode(mixtral, 1),
     "mamba": prefill(mamba, 1, 256),
     "bert": bert,
     "vit": vit,

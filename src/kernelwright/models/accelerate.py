@@ -18,7 +18,8 @@ from torch import nn
 
 from kernelwright import api
 from kernelwright.archive import ranking
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.device import Device
+from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Ratio
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
@@ -158,7 +159,14 @@ def accelerate(
             plain tensors, or two forwards do not agree.
     """
     given = Given(model, inputs)
+    given.require_plain_weights()
     resolved = load_settings(Path.cwd(), **({"device": given.device.type} | settings))
+    if Device.parse(resolved.device).torch_kind != given.device.type:
+        raise TaskError(
+            "the model is on another device than it is to be accelerated for",
+            seen=f"{given.device}, and {resolved.device}",
+            do=f"move the model and its inputs to {resolved.device}, or name no device",
+        )
 
     n_threads = torch.get_num_threads()
 
@@ -170,7 +178,7 @@ def accelerate(
 
     run = Acceleration(given, resolved, search, on_step, on_miss)
     run.on_progress = on_progress
-    given.require_usable()
+    given.require_repeatable()
     return run.run()
 
 

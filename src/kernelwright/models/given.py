@@ -98,14 +98,23 @@ class Given:
         with torch.no_grad():
             return model(*args, **named)
 
-    def require_usable(self) -> None:
-        """Raise a TaskError where no kernel could be put into the model."""
+    def require_plain_weights(self) -> None:
+        """Raise a TaskError where the weights are not plain tensors on one device."""
         kinds = {type(weight).__name__ for weight in self.model.parameters()} - {"Parameter"}
         if kinds:
             raise TaskError(
                 "the model's weights are no plain tensors, as sharded and quantised ones are not",
                 seen=", ".join(sorted(kinds)),
                 do="accelerate the model before it is sharded or quantised",
+            )
+        state = self.model.state_dict()
+        packed = [name for name, value in state.items() if not _is_tensor(value)]
+        packed = [name for name in packed if not name.endswith("_extra_state")]
+        if packed:
+            raise TaskError(
+                "the model keeps weights in another form than tensors, as quantised modules do",
+                seen=", ".join(packed)[:200],
+                do="accelerate the model before it is quantised",
             )
         places = {str(weight.device) for weight in self.model.parameters()}
         if len(places) > 1 or "meta" in places:
@@ -114,6 +123,9 @@ class Given:
                 seen=", ".join(sorted(places)),
                 do="move the model to one CPU or GPU; it is profiled and timed there",
             )
+
+    def require_repeatable(self) -> None:
+        """Raise a TaskError where the model does not run on the inputs, or not twice the same."""
         elsewhere = {str(t.device) for t in tensors_of((self.args, self.named))} - {
             str(self.device)
         }
@@ -139,7 +151,9 @@ class Given:
             raise TaskError(
                 "the model is not deterministic: two forwards on the same inputs differ",
                 seen="training mode" if self.model.training else "evaluation mode",
-                do="call model.eval() first" if self.model.training else "fix its random seed",
+                do="call model.eval() first"
+                if self.model.training
+                else "let its forward draw no random numbers; give them to it as an input",
             )
 
 

@@ -118,7 +118,7 @@ def example_of(given: Given, path: str) -> list[Any]:
     def remember(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         if not found:
             _, inputs = call_of(module, args, named)
-            found.extend(pytree.tree_map_only(torch.Tensor, torch.clone, inputs))
+            found.extend(pytree.tree_map_only(torch.Tensor, _copied, inputs))
 
     module = given.model.get_submodule(path)
     handle = module.register_forward_pre_hook(remember, with_kwargs=True)
@@ -127,6 +127,17 @@ def example_of(given: Given, path: str) -> list[Any]:
     finally:
         handle.remove()
     return found
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, on which kernels count; an expanded one is expanded again."""
+    own = tensor
+    for axis, (size, step) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        if size > 1 and step == 0:
+            own = own.narrow(axis, 0, 1)
+    form = own.shape, own.stride()
+    copy = torch.empty_strided(*form, dtype=own.dtype, device=own.device).copy_(own)
+    return copy.expand(tensor.shape)
 
 
 class _Clock:

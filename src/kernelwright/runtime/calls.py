@@ -2,7 +2,8 @@
 
 A kernel takes its inputs by position and returns tensors. Modules of language models are called
 with keywords that their forward only passes on (``position_ids`` in ``**kwargs``), and with a cache
-of keys and values that the call fills.
+of keys and values that the call fills. As an input in order, a cache is None where it is empty, and
+a list where it is static: the keys and values of this layer, and how many rows of them are filled.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Uncallable(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """One way to call a module: which inputs are given by name, and which is an empty cache.
+    """One way to call a module: which inputs are given by name, and which is a cache.
 
     With a cache the kernel returns a pair: what the forward returns, and the keys and values that
     it puts into the cache.
@@ -49,7 +50,7 @@ class Call:
         given = list(inputs)
         filled = Filled()
         if self.cache >= 0:
-            given[self.cache] = filled
+            given[self.cache] = filled = Filled(given[self.cache])
         n_by_name = len(self.names)
         first, last = (given[:-n_by_name], given[-n_by_name:]) if n_by_name else (given, [])
         result = forward(*first, **dict(zip(self.names, last, strict=True)))
@@ -60,20 +61,33 @@ PLAIN = Call()
 
 
 class Filled:
-    """An empty cache for one layer, which keeps what it is given."""
+    """The cache of one layer, which keeps what it is given.
 
-    def __init__(self) -> None:
+    ``static`` is None for an empty cache. Otherwise it holds keys and values, [batch, heads,
+    length, width], and the number of rows along the length that are filled.
+    """
+
+    def __init__(self, static: Sequence[torch.Tensor] | None = None) -> None:
+        self.static = static
         self.keys: torch.Tensor | None = None
         self.values: torch.Tensor | None = None
 
     def update(self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any) -> Any:
-        """Keep keys and values, and return all there are: these."""
+        """Keep keys and values, and return all there are: these, or a static cache with these."""
         if self.keys is not None:
             raise Uncallable("it fills more than one layer of a cache")
         self.keys, self.values = keys, values
-        return keys, values
+        if self.static is None:
+            return keys, values
+        if keys.shape[2] != 1:
+            raise Uncallable("it puts more than one token into a static cache")
+        known_keys, known_values, n_filled = self.static
+        place = torch.arange(known_keys.shape[2], device=keys.device)[:, None]
+        is_new = place == n_filled
+        return torch.where(is_new, keys, known_keys), torch.where(is_new, values, known_values)
 
     def pair(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The keys and values that it was given."""
         if self.keys is None or self.values is None:
             raise Uncallable("it is given a cache that it does not fill")
         return self.keys, self.values
@@ -96,17 +110,18 @@ class ByPosition(nn.Module):
 def call_of(
     module: nn.Module, args: Sequence[Any], named: Mapping[str, Any]
 ) -> tuple[Call, list[Any]]:
-    """How a module was called, and the inputs in order, with None in place of a cache.
+    """How a module was called, and the inputs in order, with what a cache holds in its place.
 
     Raises:
-        Uncallable: an input is neither a tensor, a plain value nor an empty cache.
+        Uncallable: an input is neither a tensor, a plain value nor a cache that is empty or static.
     """
     inputs, names = _in_order(inspect.signature(module.forward), args, named)
-    caches = [n for n, value in enumerate(inputs) if _is_empty_cache(value, number_of(module))]
+    number = number_of(module)
+    caches = [n for n, value in enumerate(inputs) if _is_known_cache(value, number)]
     if len(caches) > 1:
         raise Uncallable("it is called with two caches")
     for position in caches:
-        inputs[position] = None
+        inputs[position] = _static(inputs[position], number)
     for value in inputs:
         if kind := _other_than_plain(value):
             raise Uncallable(f"it is called with a {kind}")
@@ -127,9 +142,10 @@ def inputs_as(
     if call.cache < 0:
         return tuple(inputs), None
     cache = inputs[call.cache] if call.cache < len(inputs) else None
-    if not _is_empty_cache(cache, number_of(module)):
-        return "the kernel is for calls with an empty cache"
-    inputs[call.cache] = None
+    number = number_of(module)
+    if not _is_known_cache(cache, number):
+        return "the kernel is for calls with an empty or a static cache"
+    inputs[call.cache] = _static(cache, number)
     return tuple(inputs), cache
 
 
@@ -159,15 +175,29 @@ def _in_order(
     return [*bound.args, *by_name.values()], tuple(by_name)
 
 
-def _is_empty_cache(value: Any, number: int | None) -> bool:
-    """Whether it is transformers' growing cache, with nothing in this layer yet."""
+def _is_known_cache(value: Any, number: int | None) -> bool:
+    """Whether it is one of transformers' caches with nothing in this layer yet, or with a static
+    layer that has its memory."""
     known = sys.modules.get("transformers.cache_utils")
-    if known is None or number is None or type(value) is not known.DynamicCache:
+    if known is None or number is None:
+        return False
+    if type(value) not in (known.DynamicCache, known.StaticCache):
         return False
     if number >= len(value.layers):
         return value.layer_class_to_replicate is known.DynamicLayer
     layer = value.layers[number]
-    return type(layer) is known.DynamicLayer and layer.get_seq_length() == 0
+    if type(layer) is known.DynamicLayer:
+        return layer.get_seq_length() == 0
+    return type(layer) is known.StaticLayer and layer.is_initialized
+
+
+def _static(cache: Any, number: int | None) -> list[torch.Tensor] | None:
+    """The keys, the values and the number of filled rows of a static layer; None where the layer is
+    empty."""
+    layers = cache.layers[number : number + 1] if number is not None else ()
+    if layers and type(layers[0]).__name__ == "StaticLayer":
+        return [layers[0].keys, layers[0].values, layers[0].cumulative_length]
+    return None
 
 
 def _other_than_plain(value: Any) -> str:

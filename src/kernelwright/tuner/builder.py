@@ -11,6 +11,7 @@ import base64
 import contextlib
 import ctypes
 import hashlib
+import multiprocessing
 import os
 import signal
 import tempfile
@@ -27,13 +28,15 @@ from kernelwright.judge.sandbox.layout import map_tensors
 from kernelwright.tuner import modules
 from kernelwright.tuner.question import Question
 
-LIMIT_S = 60
-"""Longest time in seconds for one candidate."""
+LIMIT_S = 120
+"""Longest time in seconds for one candidate, and for one kernel."""
 NICENESS, STEP, LOWEST = 5, 2, 19
 """Builds leave the processor to what is timed, and the later ones to the first, which promise more:
 each is by a step less urgent than the one before."""
 SIDE_BY_SIDE = 4
 """Number of kernels of one candidate that are compiled at a time."""
+CORES_SHARE = 0.5
+"""Share of the cores that compile kernels for one search: others of a suite run beside it."""
 
 
 def serve_builds(channel: Connection, question: Question, architecture: str) -> None:
@@ -41,11 +44,11 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
     that is done, well or not. Ends when the other side hangs up."""
     torch.set_grad_enabled(False)
     os.nice(NICENESS)
-    n_begun = 0
-    kernels = Kernels()
+    n_begun, n_cores = 0, len(os.sched_getaffinity(0))
+    kernels = Kernels(max(2, int(CORES_SHARE * n_cores)))
     compile_without_gpu(int(architecture.removeprefix("sm_").rstrip("a")), kernels)
     meta = map_tensors(lambda tensor: tensor.to("meta"), question.arguments)
-    n_jobs = max(1, len(os.sched_getaffinity(0)) - 2)
+    n_jobs = max(1, n_cores - 2)
     waiting: deque[tuple[str, str, str]] = deque()
     running: dict[int, tuple[int, str]] = {}
     pid = os.fork()
@@ -87,7 +90,10 @@ def remember_tritons_version() -> None:
 class Kernels:
     """Compiles kernels side by side, each in a process that is forked from this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_at_a_time: int) -> None:
+        """``n_at_a_time``: how many are compiled at a time by all processes that are forked from
+        this one."""
+        self._free = multiprocessing.get_context("fork").Semaphore(n_at_a_time)
         self._running: deque[tuple[int, int]] = deque()
         """Of each process its number, and the end of the pipe that gives its kernel's name."""
         self._begun: set[tuple[Any, ...]] = set()
@@ -105,10 +111,11 @@ class Kernels:
         read_fd, write_fd = os.pipe()
         pid = os.fork()
         if pid == 0:
-            signal.alarm(LIMIT_S)
             with contextlib.suppress(BaseException):
-                compiled = kernel.warmup(*arguments, grid=grid, **options)
-                compile_launcher(compiled)
+                with self._free:
+                    signal.alarm(LIMIT_S)
+                    compiled = kernel.warmup(*arguments, grid=grid, **options)
+                    compile_launcher(compiled)
                 os.write(write_fd, cache_entry(compiled.hash).encode())
             os._exit(0)
         os.close(write_fd)

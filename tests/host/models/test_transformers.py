@@ -64,7 +64,7 @@ class FirstCandidates(Acceleration):
 
 
 KINDS = {
-    "llama_decode": "LlamaMLP",
+    "llama_decode": "LlamaDecoderLayer",
     "mixtral": "MixtralDecoderLayer",
     "mamba": "MambaBlock",
     "bert": "BertLayer",

@@ -24,7 +24,7 @@ def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
 def test_the_heaviest_convolution_decides() -> None:
     few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
     assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
-    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (LAST, "triton")
+    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (FUSED, "triton")
     assert first(nn.ReLU(), 2, 3) == ()
 
 
@@ -33,14 +33,16 @@ def test_own_products_and_recurrences_are_tried_first_where_an_emitter_exists() 
     assert first(nn.LSTM(3, 4), 2, 3)[0] == (OWN, "cuda")
 
 
-def test_channels_last_is_not_tried_first_where_positions_are_reduced() -> None:
+def test_channels_last_comes_after_own_convolutions_and_fused_ones() -> None:
     layers = nn.Sequential(nn.Conv2d(32, 64, 3), nn.GroupNorm(2, 64))
     assert (LAST, "triton") not in first(layers, 2, 32, 8, 8)
+    assert (LAST, "triton") not in first(layers[0], 2, 32, 8, 8)
 
 
-def test_networks_of_many_convolutions_build_no_products_first() -> None:
+def test_networks_of_many_convolutions_begin_with_what_is_compiled_at_once() -> None:
     layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
-    assert all(name != OWN for name, _ in first(nn.Sequential(*layers), 2, 4, 5, 5))
+    found = first(nn.Sequential(*layers), 2, 4, 5, 5)
+    assert found[:3] == ((FUSED, "cuda"), (FUSED, "triton"), (OWN, "triton"))
 
 
 class Mixer(nn.Module):

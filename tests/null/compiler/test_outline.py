@@ -61,3 +61,15 @@ def test_a_product_of_the_library_counts_as_much(outlines):
 def test_equal_programs_have_one_digest(outlines):
     digests = {outline.digest for outline in outlines.values()}
     assert 1 < len(digests) < len(outlines)
+
+
+def test_a_recurrence_of_the_library_counts_its_products():
+    text = TEXT.replace("nn.Linear(64, 128)", "nn.LSTM(32, 64, batch_first=True)")
+    text = text.replace("torch.softmax(self.linear(x), dim=-1)", "torch.tanh(self.linear(x)[0])")
+    text = text.replace("torch.randn(32, 64)", "torch.randn(4, 16, 32)")
+    task, device = Task("task", "kernelbench", text), Device.parse("cuda:sm_90")
+    opened = OpenedTask(Brief(task, device, ("triton",)))
+    [emitter] = emitters(opened.brief)
+    steps = outline_of(opened.program(opened.variants[0], emitter)).steps
+    [library] = [step for step in steps if "lstm" in str(step.form)]
+    assert library.sizes["flops"] == 2 * 4 * 16 * (4 * 64 * 32 + 4 * 64 * 64)

@@ -155,7 +155,7 @@ class WithCache(nn.Module):
 def test_what_a_forward_changes_is_restored_before_the_next() -> None:
     cache, x = Counting(), torch.ones(4)
     given = Given(WithCache(), [x, cache])
-    given.require_usable()
+    given.require_repeatable()
     assert not given.is_replayable and Given(Named(), torch.ones(2)).is_replayable
     for _ in range(2):
         assert torch.equal(given.run(given.model), x)
@@ -205,12 +205,30 @@ def test_a_twin_shares_weights_and_can_be_changed_alone() -> None:
         (lambda net: net, X[..., :3], "does not run on these inputs"),
         (lambda net: net.append_on("meta"), X, "not all on one device"),
         (lambda net: nn.Sequential(net.layers[0], nn.Dropout()), X, "not deterministic"),
+        (lambda net: net.to("meta"), X, "not all on one device"),
+        (lambda net: quantised(net), X, "another form than tensors"),
     ],
 )
 def test_what_cannot_be_accelerated_is_said(tmp_path, monkeypatch, change, inputs, words) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TaskError, match=words):
         kw.accelerate(change(Net()), inputs)
+
+
+def quantised(net: nn.Module) -> nn.Module:
+    class Packed(nn.Linear):
+        """Keeps what is no tensor in its state, as torch.ao's quantised layers do."""
+
+        def _save_to_state_dict(self, state, prefix, keep_vars):
+            state[prefix + "packed"] = (self.weight, torch.qint8)
+
+    return nn.Sequential(net.layers[0], Packed(16, 16))
+
+
+def test_a_device_that_the_model_is_not_on_is_an_error(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TaskError, match="another device than it is to be accelerated for"):
+        kw.accelerate(Net(), X, device="cuda:sm_90")
 
 
 def test_a_model_without_a_float64_form_is_compared_with_the_library_and_says_so() -> None:

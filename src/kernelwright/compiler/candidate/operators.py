@@ -26,9 +26,12 @@ def _blank(forms, n_tensors, *given):
 
 def _operators(namespace, launches):
     """``torch.ops.<namespace>``: every launch as an operator, for torch.compile and torch.export,
-    which record operators and know nothing of addresses. A file that is run again finds them."""
+    which record operators and know nothing of addresses. A file that is run again, or beside
+    another one with the same launches, finds them."""
     found = getattr(torch.ops, namespace)
-    if not hasattr(found, "library"):
+    with vars(torch.ops).setdefault("_lock_of_kernels", threading.Lock()):
+        if hasattr(found, "library"):
+            return found
         library = torch.library.Library(namespace, "DEF")
         for name, schema, forms in launches.operators:
             library.define(name + schema)

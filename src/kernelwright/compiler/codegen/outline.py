@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kernelwright.compiler.capture.recurrent import CELLS
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import nest
 from kernelwright.compiler.codegen.triton.tiles import exchanged
@@ -109,18 +110,28 @@ def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     n_bytes = sum(map(_bytes, (*read, *call.outputs)))
     n_results = sum(tensor.n_elements for tensor in call.outputs)
     words = call.target.split(".")
-    flops = float(n_results)
-    if any(word in PRODUCTS for word in words) and len(read) > 1:
-        left = next((tensor for tensor in reversed(read[:-1]) if tensor.shape), read[0])
-        flops *= 2.0 * (left.shape[-1] if left.shape else 1)
-    elif any(word.startswith("conv") for word in words) and len(read) > 1:
-        is_transposed = any("transpose" in word for word in words)
-        n_points = read[0].n_elements if is_transposed else n_results
-        flops = 2.0 * n_points * math.prod(read[1].shape[1:])
+    flops = _flops(words, read, float(n_results)) if len(read) > 1 else float(n_results)
     sizes = {"bytes": float(n_bytes), "flops": flops}
     if any(word.startswith("conv") for word in words) and len(read) > 2:
         sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
     return StepOutline("", "library", {call.target: 1}, sizes)
+
+
+def _flops(words: Sequence[str], read: Sequence[Tensor], n_results: float) -> float:
+    """Return the arithmetic of a call of the library that reads two tensors or more."""
+    first = read[0]
+    if any(word in PRODUCTS for word in words):
+        left = next((tensor for tensor in reversed(read[:-1]) if tensor.shape), first)
+        return 2.0 * n_results * (left.shape[-1] if left.shape else 1)
+    if any(word.startswith("conv") for word in words):
+        n_points = first.n_elements if "transpose" in " ".join(words) else n_results
+        return 2.0 * n_points * math.prod(read[1].shape[1:])
+    if any(word in CELLS for word in words):
+        weights = sum(tensor.n_elements for tensor in read[1:] if len(tensor.shape) == 2)
+        return 2.0 * first.n_elements / first.shape[-1] * weights
+    if "scaled_dot_product_attention" in words:
+        return 4.0 * first.n_elements * read[1].shape[-2]
+    return n_results
 
 
 def _bytes(tensor: Tensor) -> int:

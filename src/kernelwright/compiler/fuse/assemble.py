@@ -4,7 +4,7 @@ names."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ from torch import fx
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.capture.recurrent import own_recurrences
 from kernelwright.compiler.fuse.attention import own_attention
-from kernelwright.compiler.fuse.flow import Constant, Node, NoNest, Source
-from kernelwright.compiler.fuse.fuse import Fusion, Group, fuse
+from kernelwright.compiler.fuse.flow import Constant, Node, NoNest, Product, Source
+from kernelwright.compiler.fuse.fuse import Fusion, fuse
 from kernelwright.compiler.ir.ir import Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
@@ -35,7 +35,8 @@ def assemble_supported(
     products: bool,
     lineage: tuple[str, ...] = (),
 ) -> Program:
-    """Return the program, with calls in place of every own step that is not supported."""
+    """Return the program, with calls in place of every own step that is not supported: of its
+    products, if it has some that are not called yet, and else of all that it computes."""
     called: set[str] = set()
     while True:
         assembly = _Assembly(to_flow(captured, called, products=products), fusion)
@@ -48,7 +49,8 @@ def assemble_supported(
             called.add(maker.name)
             continue
         refused = [step.name for step in program.own() if not supports(step)]
-        fresh = {node for name in refused for node in assembly.made_from[name]} - called
+        fresh = {node for name in refused for node in assembly.products[name]} - called
+        fresh = fresh or {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
             program = own_recurrences(program, supports)
             if products:
@@ -68,6 +70,8 @@ class _Assembly:
     after: dict[Node, frozenset[Node]] = field(default_factory=dict)
     made_from: dict[str, set[str]] = field(default_factory=dict)
     """Kernel name → names of the graph nodes that it computes."""
+    products: dict[str, set[str]] = field(default_factory=dict)
+    """Kernel name → names of those among them that are products."""
 
     def program(self, lineage: tuple[str, ...]) -> Program:
         captured = self.flow.captured
@@ -107,10 +111,12 @@ class _Assembly:
         last += [-1] * (len(steps) - len(last))
         for group in groups:
             assert group.kernel is not None
-            makers = self._makers(group)
+            makers = self._makers(group.everything)
             origin = tuple(_plain(name_of(node)) for node in makers)
             name = variable("_".join(["fused", *origin[-3:]]), taken)
             self.made_from[name] = {node.name for node in makers}
+            products = [node for node in group.everything if isinstance(node, Product)]
+            self.products[name] = {node.name for node in self._makers(products)}
             kernel = replace(group.kernel, name=name, origin=origin)
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
             last.append(max((at[node] for node in makers), default=-1))
@@ -140,9 +146,9 @@ class _Assembly:
             Call("torch.ops.aten.equal.default", (Ref(name), Ref(upper.name)), (), (holds,)),
         ]
 
-    def _makers(self, group: Group) -> list[fx.Node]:
-        """Return the graph nodes that a group computes, in order."""
-        makers = {self.flow.made_by.get(node) for node in group.everything}
+    def _makers(self, nodes: Sequence[Node]) -> list[fx.Node]:
+        """Return the graph nodes that these values come from, in order."""
+        makers = {self.flow.made_by.get(node) for node in nodes}
         return [node for node in self.flow.captured.graph.nodes if node in makers]
 
     def _roots(self) -> Iterator[fx.Node]:

@@ -260,8 +260,7 @@ def keep_dims(arg: Node, dims: Sequence[int]) -> Node:
 
 
 def reshape(arg: Node, shape: Shape) -> Node:
-    """Return ``arg`` in another shape; a View if only dimensions of size one are added or
-    removed."""
+    """Return ``arg`` in another shape; a View if no dimensions longer than one are joined."""
     if arg.shape == shape:
         return arg
     if isinstance(arg, Constant):
@@ -271,7 +270,24 @@ def reshape(arg: Node, shape: Shape) -> Node:
         left = iter(wide)
         rows = tuple(fixed(0) if size == 1 else row(next(left)) for size in arg.shape)
         return View(shape, arg.dtype, arg, rows)
-    return Reshape(shape, arg.dtype, arg)
+    rows = _split(arg.shape, shape)
+    return Reshape(shape, arg.dtype, arg) if rows is None else View(shape, arg.dtype, arg, rows)
+
+
+def _split(shape: Shape, into: Shape) -> tuple[Row, ...] | None:
+    """Return each dimension of ``shape`` as a function of those of ``into`` that it is split into,
+    as a row of heads is; None if one of ``into`` is made of several."""
+    rows, dim = [], 0
+    for size in shape:
+        first, n = dim, 1
+        while n < size and dim < len(into):
+            n *= into[dim]
+            dim += 1
+        if n != size:
+            return None
+        terms = [(d, math.prod(into[d + 1 : dim])) for d in range(first, dim) if into[d] != 1]
+        rows.append((tuple(terms), 0))
+    return tuple(rows) if math.prod(into[dim:]) == 1 else None
 
 
 def fold(op: str, arg: Node, dims: Sequence[int], *, keepdim: bool = False) -> Node:

@@ -47,7 +47,8 @@ class Fusion:
     join_rows: int = 1
     """Least number of rows of a reduction whose kernel a full-size value may join."""
     short_row: int = 0
-    """Longest row, in values, for which a quarter of ``join_rows`` is enough."""
+    """Longest row, in values, for which a value may join however few rows there are: beside them a
+    kernel more takes longer than its work."""
     recompute_cost: int = 12
     """Cost (one per operation, eight per EXPENSIVE one) above which a value is kept rather than
     computed in two kernels, or again in each overlapping window."""
@@ -277,7 +278,7 @@ class _Plan:
 
     def _has_rows(self, fold: Fold) -> bool:
         is_short = fold.arg.n_elements <= self.fusion.short_row * fold.n_elements
-        return fold.n_elements >= self.fusion.join_rows // (4 if is_short else 1)
+        return is_short or fold.n_elements >= self.fusion.join_rows
 
     def _depends(self, node: Node, group: Group) -> bool:
         """Return whether computing ``node`` (kept) waits for ``group``."""

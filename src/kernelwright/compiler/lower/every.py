@@ -6,6 +6,7 @@ from kernelwright.compiler.lower import (
     gathers,
     pointwise,
     reductions,
+    top,
     views,
     windows,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "gathers",
     "pointwise",
     "reductions",
+    "top",
     "views",
     "windows",
 ]

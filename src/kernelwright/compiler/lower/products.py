@@ -81,11 +81,12 @@ def _is_thin(shape: Sequence[int], dims: Sequence[int]) -> bool:
 
 
 def _is_computed(node: Node) -> bool:
-    """Whether an operand is in memory in another form only, and no product or reduction gives it:
-    that one's kernel could store it as it is read here."""
+    """Whether an operand is in memory in another form only, and no product or reduction gives all
+    of it: that one's kernel could store it as it is read here."""
     under = list(walk([node]))
     return any(isinstance(each, (Point, Gather)) for each in under) and not any(
-        isinstance(each, (Product, Fold, Running)) for each in under
+        isinstance(each, (Product, Fold, Running)) and each.n_elements >= node.n_elements
+        for each in under
     )
 
 
