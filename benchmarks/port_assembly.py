@@ -30,6 +30,7 @@ from kernelwright.port.lifted import called_of, host_of_instructions, host_with_
 
 RIGHT, WRONG, UNRUN = "right", "wrong", "no lifted kernel ran"
 NOT_LIFTED, NO_KERNEL, NOT_BUILT = "not lifted", "no kernel", "not built"
+LATE = "time limit"
 LIMIT_S = 120.0
 RUNS = ("twin", "isa")
 
@@ -110,6 +111,8 @@ def _judged(
 ) -> dict[str, object]:
     if run.exit_code == 0 and run.output.strip() == program.expected:
         return {name: RIGHT if has_run else UNRUN}
+    if run.exit_code == machine.LATE:
+        return {name: LATE}
     said = f"exit {run.exit_code}, {run.output.strip()[:120]!r}, {run.errors[-120:]!r}"
     return {name: WRONG if has_run else UNRUN, f"{name}_said": said}
 

@@ -32,8 +32,9 @@ FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, 3.5, 1e-45, -1e-40, 1.1754944e-3
           1.9e19, np.inf, -np.inf, np.nan)  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 UNORDERED = (*COMPARISONS, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
-ULPS = {"ex2.approx": 4, "lg2.approx": 4, "rcp.approx": 2, "rsqrt.approx": 4, "sqrt.approx": 4}
-"""Units in the last place by which approximations may differ: each vendor has its own."""
+ULPS = {"ex2.approx": 4, "lg2.approx": 1024, "rcp.approx": 2, "rsqrt.approx": 4, "sqrt.approx": 4}
+"""Units in the last place by which approximations may differ: each vendor has its own. Near one,
+the PTX ISA gives lg2 an absolute error."""
 
 
 @dataclass(frozen=True)

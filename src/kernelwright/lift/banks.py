@@ -63,6 +63,7 @@ class KernelBanks:
 def declared(variable: Variable) -> str:
     """Return a variable's definition in C."""
     size = len(variable.data)
+    align = next(n for n in (16, 8, 4, 2, 1) if size % n == 0)  # no access need go beyond it
     data = variable.data.rstrip(b"\0")
     values = f" = {{{', '.join(map(str, data))}}}" if data else ""
-    return f"BANK_DATA _Alignas(16) u8 {variable.name}[{size}]{values};"
+    return f"BANK_DATA _Alignas({align}) u8 {variable.name}[{size}]{values};"

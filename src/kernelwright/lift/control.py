@@ -1,8 +1,6 @@
 """Control flow of a kernel: where its instructions lead, as C with labels.
 
-Branches, calls and returns are handled here, by mnemonics with all their modifiers. Diverged lanes
-meet again at BSYNC: compilers for AMD find that place by themselves, and the twin's collectives
-wait for the lanes that are converged.
+Branches, calls and returns are handled here, by mnemonics with all their modifiers.
 """
 
 from __future__ import annotations
@@ -15,14 +13,17 @@ from itertools import pairwise
 from kernelwright.lift.operands import READERS, Banks
 from kernelwright.lift.sass import Instruction
 
-MARKS = ("BSSY", "BSYNC", "BREAK", "BSSY.RECONVERGENT", "BSYNC.RECONVERGENT")
+MARKS = ("BSSY", "BREAK", "BSSY.RECONVERGENT")
+MEETINGS = ("BSYNC", "BSYNC.RECONVERGENT")
+"""Where lanes that went different ways are together again. It has to stay one place: if a compiler
+copies what follows into both ways, lanes may wait for a lock that others hold."""
 NEVER = ("BRA.DIV",)
 """Branches to code that does lane by lane what the next instructions do for all: never taken."""
 ALWAYS = ("BRA.CONV",)
 """A branch that is taken where the lanes are converged; both ways compute the same."""
 BRANCHES = ("BRA", "BRA.U", *ALWAYS)
 CALL, RETURN, EXIT = "CALL.REL.NOINC", "RET.REL.NODEC", "EXIT"
-HANDLED = (*MARKS, *NEVER, *BRANCHES, CALL, RETURN, EXIT)
+HANDLED = (*MARKS, *MEETINGS, *NEVER, *BRANCHES, CALL, RETURN, EXIT)
 _ADDRESS = re.compile(r"0x[0-9a-f]+$")
 
 
@@ -77,6 +78,8 @@ def control(now: Instruction, flow: Flow, known: frozenset[int], banks: Banks) -
     """Return the C of a control instruction, without its guard; None if it cannot be lifted."""
     if now.mnemonic in (*MARKS, *NEVER):
         return ""
+    if now.mnemonic in MEETINGS:
+        return "RECONVERGE();"
     if now.mnemonic == EXIT:
         return "return;" if not now.operands else None
     if now.mnemonic == RETURN:

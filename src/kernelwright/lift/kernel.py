@@ -75,10 +75,10 @@ def _instruction(
         text = control(now, flow, known, banks)
         return _unlifted(now) if text is None else text
     bound = bind(now.mnemonic, now.operands, banks)
-    return _unlifted(now) if bound is None else _statement(bound)
+    return _unlifted(now) if bound is None else statement(bound)
 
 
-def _statement(bound: Bound) -> str:
+def statement(bound: Bound) -> str:
     """Return a row's C with its operands around it."""
     parts = [f"const {_type(slot.kind)} {slot.name} = {value};" for slot, value in bound.inputs
              if slot.kind in READERS]  # fmt: skip

@@ -366,5 +366,5 @@ def written(slot: Slot, text: str) -> str:
     if slot.kind in ("u64", "i64", "f64"):
         bits = f"bits64({name})" if slot.kind == "f64" else f"(u64){name}"
         return f"{text} = (u32)({bits}); {register(text, 1)} = (u32)({bits} >> 32);"
-    converted = {"f32": f"bits32({name})", "h2": f"bits_h2({name})"}.get(slot.kind, f"(u32){name}")
-    return f"{text} = {converted};"
+    converted = {"f32": f"bits32({name})", "h2": f"halves_bits({name})"}
+    return f"{text} = {converted.get(slot.kind, f'(u32){name}')};"

@@ -74,6 +74,7 @@ def test_a_kernel_becomes_c_with_the_lines_of_its_listing():
         ("MOV R0, c[0x0][0x90]", "no row takes these operands"),
         ("BRA `(other)", "no row takes these operands"),
         ("S2R R0, SR_VIRTID", "no row takes these operands"),
+        ("R2UR P1, URZ, R7", "no row takes these operands"),
     ],
 )
 def test_what_no_row_covers_is_reported_with_its_line_and_not_lifted(text, reason):

@@ -28,6 +28,7 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 #define TRAP() __builtin_trap()
 #define YIELD() __builtin_amdgcn_s_sleep(1)
 #define LANES_MEET() ((void)0)
+#define RECONVERGE __builtin_amdgcn_wave_barrier  // no instruction, and nothing is moved across it
 
 #define thread_x() __builtin_amdgcn_workitem_id_x()
 #define thread_y() __builtin_amdgcn_workitem_id_y()

@@ -27,7 +27,8 @@ FUNCTION f32 fneg32(f32 a) { return as_f32(bits32(a) ^ 0x80000000u); }
 FUNCTION f64 fabs64(f64 a) { return as_f64(bits64(a) & ~(1ull << 63)); }
 FUNCTION f64 fneg64(f64 a) { return as_f64(bits64(a) ^ 1ull << 63); }
 FUNCTION h2 habs2(h2 a) { return as_h2(bits_h2(a) & 0x7fff7fffu); }
-FUNCTION u32 half_bits(f16 a) { return bits16(a); }
+FUNCTION u32 half_bits(f16 a) { return a != a ? 0x7fffu : bits16(a); }  // one NaN of all
+FUNCTION u32 halves_bits(h2 a) { return half_bits(a[0]) | half_bits(a[1]) << 16; }
 FUNCTION u32 low_twice(u32 a) { return (a & 0xffffu) | a << 16; }
 FUNCTION u32 high_twice(u32 a) { return a >> 16 | (a & 0xffff0000u); }
 FUNCTION u32 swapped(u32 a) { return a >> 16 | a << 16; }
@@ -89,9 +90,9 @@ STEPPED(64, u64)
 // The exact sum high + low as a float, rounded down (-1), up (1) or towards zero (0).
 FUNCTION f32 towards(f64 high, f64 low, int direction) {
   const f32 r = (f32)high;
+  if (high - high != 0) return r;
   f64 error = high - (f64)r;
-  if (bits32(r) << 1 == 0xff000000u && high - high == 0)  // finite, and beyond the largest float
-    error = r > 0 ? -1.0 : 1.0;
+  if (r - r != 0) error = r > 0 ? -1.0 : 1.0;  // beyond the largest float
   return stepped32(r, error != 0 ? (error > 0 ? 1.0f : -1.0f) : (f32)(low > 0) - (f32)(low < 0),
                    direction);
 }
@@ -111,31 +112,54 @@ FUNCTION f32 mul_towards(f32 a, f32 b, int direction) {
   return towards((f64)a * (f64)b, 0.0, direction);
 }
 
-// Exact where the product does not leave the range of doubles, as in ptxas's division and root.
+// The fused sum of doubles. Its error is found from mantissas, so that nothing overflows; an addend
+// that is 300 bits below the other counts by its sign alone.
 FUNCTION f64 fma64_towards(f64 a, f64 b, f64 c, int direction) {
-  const f64 r = __builtin_fma(a, b, c), p = a * b, low = __builtin_fma(a, b, -p);
-  const f64 s = p + c, v = s - p, rest = (p - (s - v)) + (c - v);
-  if (r - r != 0) return r;
-  return stepped64(r, (s - r) + (rest + low), direction);
+  const f64 r = __builtin_fma(a, b, c);
+  if (a - a != 0 || b - b != 0 || c - c != 0) return r;
+  if (r - r != 0) return stepped64(r, r > 0 ? -1.0 : 1.0, direction);
+  int i, j, k;
+  const f64 x = __builtin_frexp(a, &i), y = __builtin_frexp(b, &j), z = __builtin_frexp(c, &k);
+  const bool has_product = x != 0 && y != 0;
+  const int most = !has_product ? k : z != 0 && k > i + j ? k : i + j;
+  const int of_product = i + j - most > -300 ? i + j - most : -300;
+  const int of_sum = k - most > -300 ? k - most : -300;
+  const f64 high = x * y, p = __builtin_ldexp(high, of_product);
+  const f64 low = __builtin_ldexp(__builtin_fma(x, y, -high), of_product);
+  const f64 q = __builtin_ldexp(z, of_sum), s = p + q, v = s - p;
+  const f64 error = (s - __builtin_ldexp(r, -most)) + (((p - (s - v)) + (q - v)) + low);
+  if (r == 0 && error == 0 && direction < 0 && bits64(high) >> 63 != bits64(c) >> 63) return -0.0;
+  return stepped64(r, error, direction);
+}
+FUNCTION f64 mul64_towards(f64 a, f64 b, int direction) {
+  return fma64_towards(a, b, bits64(a) >> 63 != bits64(b) >> 63 ? -0.0 : 0.0, direction);
+}
+// The halves of an integer are exact in doubles.
+FUNCTION f64 u64_as_f64(u64 a, int direction) {
+  return fma64_towards((f64)(a >> 32), 0x1p32, (f64)(u32)a, direction);
+}
+FUNCTION f64 i64_as_f64(i64 a, int direction) {
+  return fma64_towards((f64)(a >> 32), 0x1p32, (f64)(u32)a, direction);
 }
 
-#define WHOLE(type, uint, from, least, beyond)                                                 \
+// Beyond the range a conversion gives the nearest integer; of a NaN what an H200 gives.
+#define WHOLE(type, uint, from, least, beyond, nan)                                            \
   FUNCTION type type##_of_##from(from a) {                                                     \
-    return a != a ? 0 : a <= least ? (type)((uint)1 << (8 * sizeof(type) - 1)) :               \
+    return a != a ? (type)nan : a <= least ? (type)((uint)1 << (8 * sizeof(type) - 1)) :               \
         a >= beyond ? (type)(((uint)1 << (8 * sizeof(type) - 1)) - 1) : (type)a;               \
   }
-#define UNSIGNED(type, from, beyond)                                                           \
+#define UNSIGNED(type, from, beyond, nan)                                                      \
   FUNCTION type type##_of_##from(from a) {                                                     \
-    return !(a > 0) ? 0 : a >= beyond ? ~(type)0 : (type)a;                                    \
+    return a != a ? nan : !(a > 0) ? 0 : a >= beyond ? ~(type)0 : (type)a;                                    \
   }
-WHOLE(i32, u32, f32, -0x1p31f, 0x1p31f)
-WHOLE(i32, u32, f64, -0x1p31, 0x1p31)
-WHOLE(i64, u64, f32, -0x1p63f, 0x1p63f)
-WHOLE(i64, u64, f64, -0x1p63, 0x1p63)
-UNSIGNED(u32, f32, 0x1p32f)
-UNSIGNED(u32, f64, 0x1p32)
-UNSIGNED(u64, f32, 0x1p64f)
-UNSIGNED(u64, f64, 0x1p64)
+WHOLE(i32, u32, f32, -0x1p31f, 0x1p31f, 0)
+WHOLE(i32, u32, f64, -0x1p31, 0x1p31, 1u << 31)
+WHOLE(i64, u64, f32, -0x1p63f, 0x1p63f, 1ull << 63)
+WHOLE(i64, u64, f64, -0x1p63, 0x1p63, 1ull << 63)
+UNSIGNED(u32, f32, 0x1p32f, 0)
+UNSIGNED(u32, f64, 0x1p32, 1u << 31)
+UNSIGNED(u64, f32, 0x1p64f, 1ull << 63)
+UNSIGNED(u64, f64, 0x1p64, 1ull << 63)
 #undef WHOLE
 #undef UNSIGNED
 #define i32_of(a) _Generic((a), f32: i32_of_f32, f64: i32_of_f64)(a)

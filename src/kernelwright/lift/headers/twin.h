@@ -28,6 +28,7 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 #define TRAP twin_trap
 #define YIELD() twin_atomic(0, 0)
 #define LANES_MEET twin_meet
+#define RECONVERGE() ((void)0)
 
 // A collective's call must stay one call: its return address says where in the program it stands.
 #define COLLECTIVE __attribute__((convergent, noduplicate, nothrow))
