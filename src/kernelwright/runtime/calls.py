@@ -188,7 +188,7 @@ def _is_known_cache(value: Any, number: int | None) -> bool:
     layer = value.layers[number]
     if type(layer) is known.DynamicLayer:
         return layer.get_seq_length() == 0
-    return type(layer) is known.StaticLayer and layer.is_initialized
+    return type(layer) is known.StaticLayer and bool(layer.is_initialized)
 
 
 def _static(cache: Any, number: int | None) -> list[torch.Tensor] | None:

@@ -58,8 +58,8 @@ def attention(
         k, v = _unrepeated(k), _unrepeated(v)
         shared = (q.shape[0], k.shape[1], q.shape[1] // k.shape[1])
         if mask is not None:
-            scores = (*q.shape[:3], k.shape[2])
-            mask = reshape(broadcast(mask, scores), (*shared, k.shape[2]))
+            spread = (*q.shape[:3], k.shape[2])
+            mask = reshape(broadcast(mask, spread), (*shared, k.shape[2]))
         q = reshape(q, (*shared, q.shape[3]))
     elif enable_gqa:
         k, v = _repeated(k, q.shape[1]), _repeated(v, q.shape[1])
