@@ -31,7 +31,8 @@ from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.loaders import open_reference
-from kernelwright.proposers.rules.proposer import OpenedTask, emitters, proposals, variants
+from kernelwright.proposers.rules.proposer import OpenedTask, emitters, proposals
+from kernelwright.proposers.rules.variants import variants
 
 LINEAR = "self.f = nn.Linear(512, 512)"
 FORWARDS = {

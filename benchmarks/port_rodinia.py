@@ -67,7 +67,7 @@ def temperatures_3d(folder: Path) -> None:
 
 
 def noise(folder: Path) -> None:
-    (folder / "bytes.in").write_bytes(bytes(random.choices(range(32), k=4096)))
+    (folder / "bytes.in").write_bytes(bytes(random.choices(range(32), k=16384)))
 
 
 def floats(folder: Path) -> None:
@@ -151,8 +151,9 @@ class Case:
     defines: tuple[str, ...] = ()
     place: str = "."
     """Where it is run, below the folder with its inputs."""
-    fewer: tuple[str, str] = ("", "")
-    """A constant of the program that makes it run for long, and what replaces it."""
+    change: tuple[str, str] = ("", "")
+    """A text of the program, and what replaces it: a constant that makes it run for long, or a
+    header that only older compilers bring."""
     is_with_common: bool = False
     """Whether it needs headers of NVIDIA's samples, which are then ported with it."""
 
@@ -162,11 +163,13 @@ CASES = {
     "b+tree": Case("b+tree", "main.c", "file keys.txt command command.txt", tree),
     "backprop": Case("backprop", "backprop_cuda.cu", "64"),
     "bfs": Case("bfs", "bfs.cu", "graph.txt", graph),
-    "cfd": Case("cfd", "euler3d.cu", "mesh.txt", mesh, fewer=ITERATIONS, is_with_common=True),
+    "cfd": Case("cfd", "euler3d.cu", "mesh.txt", mesh, change=ITERATIONS, is_with_common=True),
     "cfd double": Case(
-        "cfd", "euler3d_double.cu", "mesh.txt", mesh, fewer=ITERATIONS, is_with_common=True
+        "cfd", "euler3d_double.cu", "mesh.txt", mesh, change=ITERATIONS, is_with_common=True
     ),
-    "dwt2d": Case("dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb),
+    "dwt2d": Case(
+        "dwt2d", "main.cu", "rgb.bmp -d 64x64 -f -5 -l 2", rgb, defines=("OUTPUT",)
+    ),
     "gaussian": Case("gaussian", "gaussian.cu", "-s 16"),
     "heartwall": Case("heartwall", "main.cu", "test.avi 1", video),
     "hotspot": Case("hotspot", "hotspot.cu", "64 2 2 temp power output.out", temperatures),
@@ -177,7 +180,9 @@ CASES = {
     "lavaMD": Case("lavaMD", "main.c", "-boxes1d 2"),
     "leukocyte": Case("leukocyte", "CUDA/detect_main.c", "test.avi 1", video),
     "lud": Case("lud", "cuda/lud.cu", "-s 48 -v"),
-    "mummergpu": Case("mummergpu", "src/mummergpu_main.cpp", "reference.fna query.fna", genomes),
+    "mummergpu": Case("mummergpu", "src/mummergpu_main.cpp", "reference.fna query.fna", genomes,
+        change=("#include <fstream>", "#include <fstream>\n#include <unistd.h>"),
+    ),
     "myocyte": Case("myocyte", "main.cu", "3 1 0", heart, place="a/b"),
     "nn": Case("nn", "nn_cuda.cu", "list.txt -r 5 -lat 30 -lng 90", storms),
     "nw": Case("nw", "needle.cu", "48 10"),
@@ -216,7 +221,7 @@ def climbed(
                 targets=tuple(options.arch.split(",")),
                 rungs=tuple(int(n) for n in options.rungs.split(",")),
                 running=running,
-                flags=Flags((root / "cuda/util",), case.defines),
+                flags=Flags((root / "cuda/util", *options.include), case.defines),
                 exclude=(*case.exclude, *_other_mains(case)),
             ),
         )
@@ -247,8 +252,8 @@ def _sources(case: Case, root: Path, common: Path | None, to: Path) -> Path:
     for header in common.glob("*.h") if common and case.is_with_common else ():
         if header.name.startswith(("helper_", "exception")):
             shutil.copyfile(header, to / header.name)
-    old, new = case.fewer
-    for path in to.rglob("*.cu") if old else ():
+    old, new = case.change
+    for path in [*to.rglob("*.cu"), *to.rglob("*.cpp")] if old else ():
         path.write_text(path.read_text().replace(old, new))
     return to
 
@@ -264,6 +269,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rodinia", type=Path)
     parser.add_argument("--common", type=Path, help="NVIDIA's helper headers, from cuda-samples")
+    parser.add_argument(
+        "--include", type=Path, action="append", default=[], help="OpenGL's headers"
+    )
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--rungs", default="0,1,2")
     parser.add_argument("--arch", default="gfx942,gfx90a,gfx1100")

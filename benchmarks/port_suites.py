@@ -2,7 +2,7 @@
 
     python benchmarks/port_suites.py hecbench CHECKOUT --programs 60 --seed 46 --json hec.json
     python benchmarks/port_suites.py samples CHECKOUT --programs 30 --seed 46 --json samples.json
-    python benchmarks/port_suites.py hecbench CHECKOUT --hipify HIPIFY/bin/hipify-perl
+    python benchmarks/port_suites.py hecbench CHECKOUT --hipify bin/hipify-perl --like hec.json
 
 HeCBench is https://github.com/zjin-lcf/HeCBench (folders ``src/*-cuda``), the samples are
 https://github.com/NVIDIA/cuda-samples (folders with a ``.cu`` file). Each program is run with the
@@ -31,6 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.dialects.simt import machine
@@ -40,7 +41,7 @@ from kernelwright.port.build_flags import NO_FLAGS, Flags, nearest_folders
 from kernelwright.port.compared import workplace
 from kernelwright.port.emulated import RunOptions, emulates, shown
 from kernelwright.port.exact import read_exact, write_exact
-from kernelwright.port.ladder import Rung, compiles
+from kernelwright.port.ladder import DeviceUnit, Rung, compiles
 from kernelwright.port.programs import Builder, Program, Unit
 from kernelwright.port.reach import folders_of_headers, inclusions
 from kernelwright.port.tree import UNITS, files_of, headers_of, is_build_file, is_code
@@ -86,13 +87,68 @@ def samples(checkout: Path) -> dict[str, Path]:
 
 SUITES = {"hecbench": hecbench, "samples": samples}
 SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "bscan": (("main.cu", "12*7*8*9*10", "12"),),
+    "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 24") for axis in "XYZ"),
+    "bonds": (("bondsEngine.cu", "{1000000}", "{512}"),),
+    "bscan": (("main.cu", "12*7*8*9*10", "4"),),
+    "cmembench": (("main.cu", "4096*VECTOR_SIZE", "4*VECTOR_SIZE"),),
+    "concat": (
+        ("main.cu", "nhead <= 48", "nhead <= 6"),
+        ("main.cu", "seq_len = 1024", "seq_len = 16"),
+    ),
     "dslash": (("Makefile", "-DLDIM=32", "-DLDIM=4"),),
     "feynman-kac": (("main.cu", "int N = 1000", "int N = 8"),),
+    "geodesic": (
+        ("main.cu", "2097152; // 2 ** 21", "2048;"),
+        (
+            "main.cu",
+            "{436483, 1952407, 627919, 377884, 442703, 1863423}",
+            "{7, 77, 177, 277, 377, 477}",
+        ),
+    ),
+    "match": (("main.cu", "(2048*8)", "(128)"),),
+    "minisweep": (
+        (
+            "Makefile",
+            "--niterations 100",
+            "--niterations 1 --ncell_x 4 --ncell_y 4 --ncell_z 4 --ne 4 --na 4 --nblock_z 4",
+        ),
+    ),
+    "openmp": (("main.cu", "num_gpus * 33554432", "num_gpus * 32768"),),
+    "pns": (("Makefile", "22 100000 1000000", "4 64 64"),),
+    "reshapeKVCache": (("Makefile", "1024 32 128 1000", "16 2 128 1"),),
     "rsbench": (("Makefile", "-s large -m event", "-s small -m event -l 100"),),
+    "storeKVCache": (
+        ("main.cu", "2 * 1024 * 1024 / num_layers", "1024 / num_layers"),
+        ("main.cu", "item_size <= 1024", "item_size <= 16"),
+        ("main.cu", "batch_size <= 16384", "batch_size <= 64"),
+    ),
 }
 """Constants and arguments that make a program run for long, by program: the file, the text in it,
 and what replaces it."""
+_STORM = "1950  1  1 12 {0:03d} STORM{0:04d}   {1:4.1f} {2:5.1f} 40  900"
+INPUTS: dict[str, dict[str, str]] = {
+    "d2q9-bgk": {
+        "Inputs/input_256x256.params": "16\n16\n20\n10\n0.1\n0.005\n1.7\n",
+        "Obstacles/obstacles_256x256.dat": "0 0 1\n5 5 1\n9 3 1\n",
+    },
+    "geodesic": {
+        "../geodesic-sycl/locations.txt": "".join(
+            f"{i * 37 % 170 - 85}.5 {i * 91 % 350 - 175}.25\n" for i in range(2048)
+        )
+    },
+    "gibbs": {"data.csv": "".join(f"{i * 7 % 40} {i % 9 + 1}.0\n" for i in range(64))},
+    "graphB+": {
+        "graph.csv": "from,to,sign\n"
+        + "".join(f"{i % 60},{(i * 7 + 3) % 60},{1 if i % 3 else -1}\n" for i in range(240))
+    },
+    "nn": {
+        "filelist.txt": "cane.db\n",
+        "cane.db": "".join(
+            f"{_STORM.format(i, 7 + i * 37 % 56, i * 91 % 358):<49}"[:48] + "\n" for i in range(64)
+        ),
+    },
+}
+"""Small inputs of our own, by program, where the suite's are not in its repository."""
 SHRUNK = 1024
 _PRODUCT = r"\d+(?:\s*\*\s*\d+)*"
 _CONSTANT = re.compile(
@@ -122,6 +178,9 @@ def prepared(suite: str, place: Path, scratch: Path) -> Case:
         if old not in (text := read_exact(path)):
             raise ValueError(f"{path.name} of {place.name} has no {old!r}: mend SMALLER")
         write_exact(path, text.replace(old, new))
+    for file, text in INPUTS.get(place.name.removesuffix("-cuda"), {}).items():
+        (own / file).parent.mkdir(parents=True, exist_ok=True)
+        (own / file).write_text(text)
     if suite != "samples":
         make = _make_text(own)
         arguments, flags = _run_line(make), _make_flags(make, own)
@@ -277,13 +336,29 @@ def small_enough(case: Case, limit_s: float) -> Small:
     return last
 
 
-def climbed(case: Case, options: argparse.Namespace) -> dict[str, object]:
-    """Port one program and return its statuses, with what was said of it."""
-    small = small_enough(case, options.small)
-    is_shrunk = small.status == LATE
-    if is_shrunk:
+def found_now(case: Case, limit_s: float) -> tuple[Small, bool]:
+    """Return arguments with which the original ends in time, and whether it was shrunk for that."""
+    small = small_enough(case, limit_s)
+    if small.status != LATE:
+        return small, False
+    shrink(case.place)
+    return small_enough(case, limit_s), True
+
+
+def found_before(case: Case, row: Mapping[str, Any]) -> tuple[Small, bool]:
+    """Return what an earlier run found for the same original."""
+    if row["shrunk"]:
         shrink(case.place)
-        small = small_enough(case, options.small)
+    has_run = row["emulate"] in (AGREED, EMPTY, DIFFERS, UNBUILT)
+    said = "; ".join(row["emulate says"])
+    return Small(tuple(row["arguments"]), "" if has_run else row["emulate"], said), row["shrunk"]
+
+
+def climbed(
+    case: Case, options: argparse.Namespace, earlier: Mapping[str, Any] | None
+) -> dict[str, object]:
+    """Port one program and return its statuses, with what was said of it."""
+    small, is_shrunk = found_before(case, earlier) if earlier else found_now(case, options.small)
     numbers = (0, 1) if small.status else (0, 1, 2)
     if options.hipify:
         lint, compiled, run = by_perl(case, small, numbers, options)
@@ -330,11 +405,13 @@ def by_perl(
             (ported / name).write_bytes(done.stdout)
     after, before = Sources(case, ported), Sources(case, case.root)
     own = ported / case.place.relative_to(case.root)
+    flags = {p: after.unit(p).flags for p in after.texts if p.suffix == ".cu"}
+    units = {p: DeviceUnit(p, f.includes, f.defines) for p, f in flags.items()}
     compiled = [
-        compiles(p, targets=TARGETS, includes=after.unit(p).flags.includes,
-                 flags=[f"-D{d}" for d in after.unit(p).flags.defines])
-        for p in after.texts if p.suffix == ".cu" and p.is_relative_to(own)
-    ]  # fmt: skip
+        compiles(unit, targets=TARGETS, others=[other for other in units.values() if other != unit])
+        for p, unit in units.items()
+        if p.is_relative_to(own)
+    ]
     if 2 not in numbers:
         return [], compiled, []
     running = RunOptions(small.arguments, folder=case.place, limit_s=options.limit)
@@ -342,6 +419,8 @@ def by_perl(
     return [], compiled, [emulates(o, ports[name], running) for name, o in originals.items()]
 
 
+_OF_CUDA = re.compile(r"'(cu[a-z_A-Z]*|nv[a-zA-Z_]*|mma|device_\w+)[./][\w./]*' file not found")
+"""A header of CUDA's that a translator left: nobody has that on AMD."""
 RUNG_1 = (REFUSED, LEFT, STAND_IN, NO_HEADER, COMPILES)
 RUNG_2 = (UNBUILT, DIFFERS, LATE, ORIGINAL, ABSENT, EMPTY, AGREED)
 
@@ -353,7 +432,8 @@ def worst(statuses: Sequence[str], order: Sequence[str]) -> str:
 def compile_status(rung: Rung, left: Sequence[str]) -> str:
     if rung.status is RungStatus.PASSED:
         return COMPILES
-    if rung.status is RungStatus.NOT_CHECKED:
+    is_of_cuda = any(_OF_CUDA.search(d) for d in rung.details)
+    if rung.status is RungStatus.NOT_CHECKED and not is_of_cuda:
         is_absent = all("file not found" in d for d in rung.details)
         return NO_HEADER if is_absent else STAND_IN
     return LEFT if left else REFUSED
@@ -366,6 +446,8 @@ def run_status(rung: Rung) -> str:
         return AGREED
     if rung.status is RungStatus.RAN:
         return EMPTY
+    if rung.status is RungStatus.AS_ORIGINAL:
+        return ORIGINAL
     said = [d for d in rung.details if not d.startswith("the original too")]
     if rung.status is RungStatus.NOT_CHECKED:
         return _unchecked(said[0] if said else "")
@@ -416,7 +498,9 @@ def one_row(place: Path, options: argparse.Namespace) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            found = climbed(prepared(options.suite, place, Path(scratch)), options)
+            case = prepared(options.suite, place, Path(scratch))
+            rows = json.loads(options.like.read_text()) if options.like else {}
+            found = climbed(case, options, rows.get(options.row))
         except KernelwrightError as error:
             found = {"compile": ABSENT, "emulate": ABSENT, "emulate says": [str(error)]}
     print(json.dumps(found))
@@ -438,6 +522,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--only", help="names of programs, with commas between, instead of a draw")
     parser.add_argument("--hipify", type=Path, help="bin/hipify-perl of a checkout of HIPIFY")
+    parser.add_argument("--like", type=Path, help="JSON of a run whose arguments are taken over")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--small", type=float, default=5.0, help="seconds in which originals end")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one run")

@@ -25,7 +25,8 @@ from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import load
 from kernelwright.proposers.rules import RulesProposer
-from kernelwright.proposers.rules.proposer import OpenedTask, variants
+from kernelwright.proposers.rules.proposer import OpenedTask
+from kernelwright.proposers.rules.variants import variants
 
 pytestmark = [
     pytest.mark.gpu,

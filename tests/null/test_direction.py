@@ -10,7 +10,7 @@ ROOT = Path(kernelwright.__file__).parent
 LEVELS = {
     "core": 0,
     "dialects": 1,
-    "loaders": 2, "hipify": 2, "isa": 2,
+    "loaders": 2, "hipify": 2, "isa": 2, "lift": 2,
     "suites": 3, "compiler": 3, "llm": 3, "judge": 3, "archive": 3,
     "proposers": 4, "workers": 4,
     "dataset": 5, "tuner": 5,

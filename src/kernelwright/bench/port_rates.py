@@ -16,6 +16,7 @@ from kernelwright.console.terminal import Answer
 from kernelwright.dialects.nvidia import gpu_missing
 from kernelwright.port import RungStatus
 from kernelwright.port.hardware import HardwareRun, runs_on_nvidia
+from kernelwright.port.ladder import DeviceUnit
 
 
 def answer(
@@ -71,7 +72,7 @@ def _on_nvidia(
         original, ported = Path(folder, "original.cu"), Path(folder, "port.hip")
         original.write_text(program.source)
         ported.write_text(text)
-        rung = runs_on_nvidia(original, ported, HardwareRun())
+        rung = runs_on_nvidia(HardwareRun((DeviceUnit(original),), (DeviceUnit(ported),)))
     if rung.status is RungStatus.NOT_CHECKED:
         return outcome
     faults = tuple(f"NVIDIA GPU: {detail}" for detail in rung.details)

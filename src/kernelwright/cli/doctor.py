@@ -24,6 +24,8 @@ from kernelwright.dialects.devices import gpu_name, resolve
 from kernelwright.dialects.simt import machine
 from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.isa import isa_missing
+from kernelwright.lift import disassembly_missing
+from kernelwright.lift.build import build_missing
 
 PRESENT, MISSING = "ok", "missing"
 EXTRAS = {  # package: the extra that installs it, what its absence costs
@@ -202,6 +204,7 @@ def _ports() -> Iterator[MachineFact]:
     """Yield the rungs on which a port of a CUDA program can be checked here."""
     for name, checked, lacks in (
         ("1 compile", "compiled for AMD GPUs", amdgpu.compile_missing()),
+        ("of SASS", "of a cubin lifted to AMD assembly", disassembly_missing() or build_missing()),
         ("2 emulate", "run on this CPU", machine.emulation_missing()),
         ("3 nvidia", "run beside its original", nvidia.nvcc_missing() or nvidia.gpu_missing()),
         ("4 amd", "run on an AMD GPU", amdgpu.gpu_missing() or amdgpu.hipcc_missing()),

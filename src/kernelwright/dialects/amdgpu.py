@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -199,6 +200,30 @@ def compile_hip(
         errors = code_object(source, built, target=target, includes=includes, flags=flags)
         if errors:
             return Compiled(target, False, errors)
+        return Compiled(target, True, (), read_resources(built))
+
+
+def link_hip(units: Sequence[tuple[Path, tuple[str, ...]]], *, target: str) -> Compiled:
+    """Compile units, each a source and its flags, with relocatable device code, and link them.
+
+    Call it only if :func:`compile_missing` says that nothing is missing.
+    """
+    clang = find_clang()
+    assert clang is not None
+    with tempfile.TemporaryDirectory() as folder:
+        parts, built = [], Path(folder, "code.o")
+        for number, (source, flags) in enumerate(units):
+            part = Path(folder, f"{number}.bc")
+            run = _clang(source, part, target, (*flags, "-fgpu-rdc", "-c"))
+            if run.returncode:
+                return Compiled(target, False, _errors(run.stderr))
+            parts.append(str(part))
+        command = [clang, "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-O2", "-nogpulib"]
+        run = subprocess.run(
+            [*command, *parts, "-o", str(built)], capture_output=True, text=True, check=False
+        )
+        if run.returncode:
+            return Compiled(target, False, _errors(run.stderr))
         return Compiled(target, True, (), read_resources(built))
 
 

@@ -14,9 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.core.errors import DialectError, UsageError
+
 ARCH = "sm_90"
 """The architecture of the assembly if there is no GPU to ask."""
 FLAGS = ("-std=c++17", "-w", "-O2", "--expt-relaxed-constexpr", "--extended-lambda")
+_OF_OTHERS = re.compile(r"\bextern|undefined reference|separate compilation", re.IGNORECASE)
+"""What ptxas, nvlink and the host's linker say of device code that another unit defines."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,49 @@ def nvcc(source: Path, out: Path, *, flags: Sequence[str], includes: Sequence[Pa
     found = find_nvcc()
     assert found is not None
     words = [*FLAGS, *(f"-I{path}" for path in includes), *flags, "-x", "cu", str(source)]
-    run = subprocess.run(
-        [found, *words, "-o", str(out)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    return _called(found, *words, "-o", str(out))
+
+
+def _called(*command: str) -> Built:
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if run.returncode == 0:
         return Built(True)
     said = run.stderr.splitlines() or run.stdout.splitlines()
-    errors = [line for line in said if re.search(r"\berror\b", line)]
+    errors = [line for line in said if re.search(r"\berror\b|undefined reference", line)]
     return Built(False, tuple(errors or said[:5]))
+
+
+def nvcc_program(
+    units: Sequence[tuple[Path, Sequence[str]]], out: Path, *, flags: Sequence[str]
+) -> Built:
+    """Compile units, each a source and its own flags, and link them to the program ``out``.
+
+    Units of plain C are compiled as C. Device code is relocatable if units need that of others.
+    """
+    built = Built(False)
+    for also in ((), ("-rdc=true",)):
+        built = _linked(units, out, (*flags, *also))
+        if built.is_built or not any(_OF_OTHERS.search(error) for error in built.errors):
+            break
+    return built
+
+
+def _linked(units: Sequence[tuple[Path, Sequence[str]]], out: Path, flags: Sequence[str]) -> Built:
+    found = find_nvcc()
+    assert found is not None
+    with tempfile.TemporaryDirectory() as folder:
+        objects = []
+        for number, (source, own) in enumerate(units):
+            object_ = Path(folder, f"{number}.o")
+            kind = () if source.suffix == ".c" else ("-x", "cu")
+            words = ("-O2", "-w") if source.suffix == ".c" else FLAGS
+            built = _called(
+                found, *words, *own, *flags, *kind, "-c", str(source), "-o", str(object_)
+            )
+            if not built.is_built:
+                return built
+            objects.append(str(object_))
+        return _called(found, *flags, *objects, "-o", str(out))
 
 
 def assembly(
@@ -79,11 +114,30 @@ def assembly(
         if not nvcc(source, ptx, flags=("-ptx", f"-arch={arch}"), includes=includes).is_built:
             return ()
         texts = [("ptx", ptx.read_text())]
-        ptxas, nvdisasm = _tool("ptxas"), _tool("nvdisasm")
+        ptxas, nvdisasm = tool("ptxas"), tool("nvdisasm")
         if ptxas and nvdisasm and _runs(ptxas, f"-arch={arch}", str(ptx), "-o", str(cubin)):
             listing = _runs(nvdisasm, "-c", str(cubin))
             texts += [("sass", listing)] if listing else []
         return tuple(texts)
+
+
+def assemble_ptx(ptx: Path, cubin: Path) -> None:
+    """Make machine code of a PTX file, for the architecture that it names.
+
+    Raises:
+        DialectError: there is no ptxas.
+        UsageError: ptxas refuses the file.
+    """
+    ptxas = tool("ptxas")
+    if ptxas is None:
+        missing = 'no ptxas; run: pip install "kernelwright[triton]", or install CUDA'
+        raise DialectError.of_missing("PTX cannot be assembled", missing)
+    named = re.search(r"^\s*\.target\s+(sm_\w+)", ptx.read_text(errors="replace"), re.MULTILINE)
+    command = [ptxas, f"-arch={named[1] if named else ARCH}", str(ptx), "-o", str(cubin)]
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if run.returncode:
+        last = (run.stderr.strip().splitlines() or ["no message"])[0]
+        raise UsageError("ptxas refuses this file", seen=last, do="give PTX that ptxas assembles")
 
 
 def _runs(*command: str) -> str:
@@ -93,7 +147,7 @@ def _runs(*command: str) -> str:
 
 
 @functools.cache
-def _tool(name: str) -> str | None:
+def tool(name: str) -> str | None:
     """Return a program of the CUDA toolkit: from PATH, or from the Triton wheel, which has some."""
     found = shutil.which(name)
     spec = importlib.util.find_spec("triton")

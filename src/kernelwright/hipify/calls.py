@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,7 +49,8 @@ def call_changes(source: Source, api: ApiMap, own: frozenset[str], to: str) -> I
         for rule in rules[name]:
             if name in own and not rule.get("even_own"):
                 continue
-            if rule.get("count", len(given)) == len(given) and _is_null(source, given, rule):
+            is_meant = _is_null(source, given, rule) and _is_typed(source, given, rule)
+            if rule.get("count", len(given)) == len(given) and is_meant:
                 yield _change(source, call, rule, _new_name(name, rule, api))
                 break
 
@@ -57,6 +59,17 @@ def _is_null(source: Source, given: list[Any], rule: dict[str, Any]) -> bool:
     """Return whether the argument that a rule requires to be a null pointer, if any, is written as
     one."""
     return "null" not in rule or source.text_of(given[rule["null"]]) in NULL
+
+
+def _is_typed(source: Source, given: list[Any], rule: dict[str, Any]) -> bool:
+    """Return whether the argument that a rule requires to be a variable of some type, if any, is
+    declared so in the file."""
+    if "typed" not in rule:
+        return True
+    index, kind = rule["typed"]["index"], rule["typed"]["type"]
+    name = source.text_of(given[index]) if index < len(given) else ""
+    declared = rf"\b{kind}\s+[^;(){{}}]*\b{re.escape(name)}\b"
+    return name.isidentifier() and re.search(declared.encode(), source.text) is not None
 
 
 def _new_name(name: str, rule: dict[str, Any], api: ApiMap) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from kernelwright.dialects.simt.source import MACRO_BODY, Edit, Source, enclosing
 from kernelwright.hipify.finding import Finding, State
-from kernelwright.hipify.table import ApiMap, Row
+from kernelwright.hipify.table import TABLES, ApiMap, Row
 
 IDENTIFIERS = ("identifier", "type_identifier", "namespace_identifier", "statement_identifier")
 DECLARATORS = {
@@ -36,6 +37,11 @@ _OF_CUDA_9 = re.compile(
 )
 """Source: CUDA 9.0 release notes; programs for older versions define them as macros."""
 _AROUND_MEMBERS = ("field_declaration", "field_expression")
+
+
+@cache
+def _errors() -> dict[str, int]:
+    return tomllib.loads((TABLES / "errors.toml").read_text())
 
 
 def declared(source: Source) -> frozenset[str]:
@@ -68,8 +74,11 @@ def declares(source: Source, node: Any) -> bool:
         return False
     if _field(parent, node) in TYPE_OF and not _is_definition(parent):
         return False
-    if parent.type == "function_declarator" and _field(parent, node) != "declarator":
-        return False
+    if parent.type == "function_declarator":
+        if _field(parent, node) != "declarator":
+            return False
+        if parent.parent is not None and parent.parent.type == "parenthesized_declarator":
+            return False  # a macro's call without a semicolon: CHECK( f(x) )
     return not parent.type.endswith("_specifier") or _is_definition(parent)
 
 
@@ -133,6 +142,9 @@ class Names:
                 yield edit, self._known(node, row)
             elif label := self._label(node):
                 yield label, self._left_out(node, row)
+            elif (number := _errors().get(name)) is not None and self.api.to == "hip":
+                became = f"(hipError_t){number}"
+                yield Edit(node.start_byte, node.end_byte, became), self._never(node, name, became)
             elif row.library != "device" or node.parent.type in ("call_expression", MACRO_BODY):
                 yield None, self._no_counterpart(node, row)
 
@@ -216,6 +228,10 @@ class Names:
             f"{why} ({row.source})",
             row.note or "rewrite this part, or leave it out on AMD",
         )
+
+    def _never(self, node: Any, name: str, became: str) -> Finding:
+        reason = "HIP does not have this error, and never returns its number"
+        return Finding(self.source.line(node), State.TRANSLATED, name, became, reason)
 
     def _known(self, node: Any, row: Row) -> Finding:
         state = State.CHANGED if row.meaning else State.TRANSLATED

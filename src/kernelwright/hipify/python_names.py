@@ -71,9 +71,7 @@ def _string(node: ast.Constant | ast.JoinedStr) -> Iterator[tuple[Span, str, Fin
             continue
         span = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
         became = table[begins]
-        if isinstance(first.value, bytes) and became:
+        if isinstance(first.value, bytes):
             became = f"{became}.encode()"
-        state = State.UNPORTED if not became else State.CHANGED
-        reason = f"{kind} of CUDA's" + ("" if became else " compilers, without a counterpart")
-        advice = "" if became else "leave it out for ROCm"
-        yield span, became, Finding(node.lineno, state, said, became, reason, advice)
+        reason = f"{kind} of CUDA's"
+        yield span, became, Finding(node.lineno, State.CHANGED, said, became, reason)

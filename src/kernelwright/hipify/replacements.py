@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kernelwright.dialects.simt.source import Edit, Source, member_templates
 from kernelwright.hipify.calls import Change
@@ -20,9 +21,12 @@ TYPEDEFS = {
 """CUDA structures whose counterparts are written differently after ``struct``. Source: HIP 7.1,
 hip_runtime_api.h: the first four are only type names, the others only tags."""
 
+SUFFIXES = ("s", "sv")
+"""Suffixes of string literals in the standard library."""
 WORDS = {
     **dict.fromkeys(("CUDART_CB", "CUDA_CB", "CUDARTAPI", "CUDAAPI"), "HIP has no such macro"),
     "__grid_constant__": "HIP has no such promise; the parameter is read as it is",
+    "register": "C++17 has no such storage class, which clang refuses and nvcc ignores",
 }
 """Words that have no meaning on Linux or AMD → the reason that is reported."""
 
@@ -34,6 +38,7 @@ def replacement_changes(source: Source, own: frozenset[str]) -> Iterator[Change]
     yield from _elaborated_types(source, own)
     yield from _words_without_meaning(source)
     yield from _member_templates(source)
+    yield from _literals_beside_macros(source)
 
 
 def _default_stream(source: Source) -> Iterator[Change]:
@@ -69,12 +74,30 @@ def _member_templates(source: Source) -> Iterator[Change]:
         yield Change(found, (Edit(node.start_byte, node.start_byte, "template "),))
 
 
+def _literals_beside_macros(source: Source) -> Iterator[Change]:
+    """Yield strings that a macro's name follows without a space: nvcc reads two words, clang one
+    literal. Suffixes that begin with an underscore and the library's own are literals' indeed."""
+    for node in source.nodes("literal_suffix"):
+        name, literal = source.text_of(node), node.parent
+        if literal.children[0].type != "string_literal" or name in SUFFIXES or name[:1] == "_":
+            continue
+        reason = "clang wants a space between a string and a macro"
+        found = Finding(source.line(node), State.TRANSLATED, f'""{name}', f'"" {name}', reason)
+        yield Change(found, (Edit(node.start_byte, node.start_byte, " "),))
+
+
 def _words_without_meaning(source: Source) -> Iterator[Change]:
-    for node in source.nodes("identifier", "type_identifier", "__grid_constant__"):
+    kinds = ("identifier", "type_identifier", "__grid_constant__", "storage_class_specifier")
+    for node in source.nodes(*kinds):
         name = source.text_of(node)
-        if name not in WORDS or node.parent.type.startswith("preproc"):
+        if name not in WORDS or node.parent.type.startswith("preproc") or _is_bound(node):
             continue
         end = node.end_byte
         end += len(source.text[end:]) - len(source.text[end:].lstrip(b" \t"))
         found = Finding(source.line(node), State.TRANSLATED, name, "", WORDS[name])
         yield Change(found, (Edit(node.start_byte, end, ""),), at=node.start_byte)
+
+
+def _is_bound(node: Any) -> bool:
+    """Return whether a variable is bound to a machine register, which needs the word."""
+    return any(child.type == "gnu_asm_expression" for child in node.parent.children)

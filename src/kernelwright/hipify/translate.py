@@ -55,13 +55,19 @@ _OF_NVCC = {
     ),
     "ctime": ("time.h", {"time", "difftime"}),
 }
+_OF_CUDAS_LIBRARIES = {
+    "chrono": re.compile(rb"\bstd::chrono\b"),
+    "limits": re.compile(rb"\bstd::numeric_limits\b"),
+}
+"""Standard headers that CUDA's libraries include and AMD's may not."""
 _OF_CUBLAS = {
     "hip/hip_fp16.h": re.compile(rb"\b(__half|half)2?\b"),
     "hip/hip_bf16.h": re.compile(rb"\b(__)?nv_bfloat162?\b"),
 }
 BLAS = "hipblas/hipblas.h"
-_BLAS_OF_ROCM_6 = (
+_BLAS_SWITCHES = (
     "#define HIPBLAS_V2  // ROCm 6: hipBLAS with hipDataType and hipComplex, as ROCm 7 has it\n"
+    "#define HIPBLAS_USE_HIP_HALF  // hipblasHalf is __half, as cuBLAS's\n"
 )
 RUNTIME = {"hip": "hip/hip_runtime.h", "cuda": "cuda_runtime.h"}
 HEAD_OF_FUNCTIONS = (
@@ -138,7 +144,7 @@ def translation_edits(
         changes += warp_synchrony_changes(source)
         changes += replacement_changes(source, names)
         changes += definition_changes(source)
-        changes += texture_changes(source)
+        changes += texture_changes(source, names)
     else:
         changes += texture_returns(source)
         changes += return_changes(source)
@@ -189,7 +195,7 @@ def _prelude(source: Source, to: str, functions: str, implicit: bool) -> list[Ed
     paths = [source.text_of(node.child_by_field_name("path"))[1:-1] for node in includes]
     became = {api.headers[path].hip for path in paths if path in api.headers} | set(paths)
     of_blas = any(path in api.headers and api.headers[path].hip == BLAS for path in paths)
-    lines = [_BLAS_OF_ROCM_6] if to == "hip" and of_blas else []
+    lines = [_BLAS_SWITCHES] if to == "hip" and of_blas else []
     uses = _DEVICE_WORDS.search(source.text) is not None or _has_own_header(source)
     uses |= any(path.endswith(".h") for path in paths)
     if implicit and uses and RUNTIME[to] not in became:
@@ -232,6 +238,9 @@ def _brought_by_nvcc(source: Source, included: set[str]) -> Iterator[str]:
     has_own = _has_own_header(source)
     for header, (own, functions) in _OF_NVCC.items():
         if (has_own or called & functions) and not included & {header, own}:
+            yield header
+    for header, names in _OF_CUDAS_LIBRARIES.items():
+        if names.search(source.text) and header not in included:
             yield header
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,12 +23,16 @@ from kernelwright.port.compared import (
     written_since,
 )
 from kernelwright.port.ladder import Rung, RungStatus
-from kernelwright.port.programs import Builder, Program
+from kernelwright.port.programs import Builder, Program, Unit
 
 LIMIT_S = 60.0
 HARMLESS = ("barrier-exit",)
 """Kinds of complaints that are ignored if the original causes them as well: neither NVIDIA's
 barriers nor AMD's wait for threads that have returned. Races are not among them."""
+OF_THE_PORT = ("shift",)
+"""Kinds of complaints about what NVIDIA's GPUs define and AMD's do otherwise: the original may do
+it, the port may not. Source: PTX ISA, shl, shr; LLVM's AMDGPU: v_lshlrev_b32 uses five bits."""
+AS_ORIGINAL = ", as in the original"
 N_ORIGINAL = 2
 """Runs of the original; what differs between them (times, addresses) is not compared."""
 _LIBRARIES = re.compile(
@@ -60,6 +65,16 @@ class Reference:
     complaints: tuple[machine.Complaint, ...]
     values: tuple[tuple[str, int], ...]
     units: tuple[str, ...]
+    program: Path
+    """The original as it was built, in a folder that outlives this object."""
+
+    def varies(self, schedule: str, folder: Path, options: RunOptions) -> bool:
+        """Return whether the original, which does something wrong, leaves something else itself if
+        its threads run in this order."""
+        if schedule == machine.SCHEDULES[0] or not self.complaints:
+            return False
+        _, left = ran(self.program, folder, options, schedule=schedule)
+        return bool(_differences(left, self, options.limit_s))
 
     @property
     def habits(self) -> frozenset[str]:
@@ -85,23 +100,56 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
         if isinstance(found, str):
             return Rung("emulate", RungStatus.NOT_CHECKED, (f"the original {found}",))
         details: list[str] = []
+        names = _renamed(original, ported)
         for width in machine.WIDTHS:
             for schedule in machine.SCHEDULES:
                 run, left = ran(program, folder, options, width=width, schedule=schedule)
                 where = f"{width} lanes, {schedule}"
                 details += [f"{where}: {said}" for said in _complaints(run, found)]
-                said_of = faults_of(left, found.runs, options.limit_s)
-                if COPIES in dict(found.values) and not said_of:
-                    said_of = copies_differ(left.copies, found.runs[0].copies)
+                said_of = _differences(_with_names(left, names), found, options.limit_s)
+                if said_of and found.varies(schedule, folder, options):
+                    said_of = [said + AS_ORIGINAL for said in said_of]
                 details += [f"{where}: {said}" for said in said_of]
                 if run.exit_code in (machine.LATE, machine.HANG):
                     break  # the other schedules would take as long
     own = tuple(f"the original too: {habit}" for habit in sorted(found.habits))
-    status = RungStatus.FAILED if details else RungStatus.PASSED
-    if not details and not found.values:
-        status = RungStatus.RAN
     said = (*dict.fromkeys(details), *own)
-    return Rung("emulate", status, said, values=found.values, units=units)
+    return Rung("emulate", _status(details, found), said, values=found.values, units=units)
+
+
+def _renamed(original: Program, ported: Program) -> dict[str, str]:
+    """Return the names of files that the port gave other suffixes, by their new names: programs
+    print them by ``__FILE__``."""
+    before = {Path(unit.name).stem: Path(unit.name).name for unit in _units(original)}
+    after = (Path(unit.name) for unit in _units(ported))
+    return {p.name: before[p.stem] for p in after if before.get(p.stem, p.name) != p.name}
+
+
+def _units(program: Program) -> tuple[Unit, ...]:
+    return (program.main, *program.others)
+
+
+def _with_names(left: Left, names: Mapping[str, str]) -> Left:
+    """Return what a port left, with the original's names of its files in the output."""
+    output = left.output
+    for new, old in names.items():
+        output = output.replace(new, old)
+    return replace(left, output=output)
+
+
+def _status(details: Sequence[str], found: Reference) -> RungStatus:
+    if not details:
+        return RungStatus.PASSED if found.values else RungStatus.RAN
+    is_own = all(detail.endswith(AS_ORIGINAL) for detail in details)
+    return RungStatus.AS_ORIGINAL if is_own else RungStatus.FAILED
+
+
+def _differences(left: Left, found: Reference, limit_s: float) -> list[str]:
+    """Return how a run differs from the original's, in words."""
+    said = faults_of(left, found.runs, limit_s)
+    if COPIES in dict(found.values) and not said:
+        said = copies_differ(left.copies, found.runs[0].copies)
+    return said
 
 
 def reference(original: Program, folder: Path, options: RunOptions) -> Reference | str:
@@ -126,7 +174,7 @@ def reference(original: Program, folder: Path, options: RunOptions) -> Reference
     if not any(_LIBRARIES.search(u.text) for u in (original.main, *original.others)):
         _, idle = ran(program, folder, options, is_idle=True)
     values = counted(runs, idle)
-    return Reference(tuple(runs), complaints, tuple(values.items()), units)
+    return Reference(tuple(runs), complaints, tuple(values.items()), units, program)
 
 
 def ran(
@@ -154,9 +202,9 @@ def _said(run: machine.EmulatedRun) -> list[str]:
 
 
 def _complaints(run: machine.EmulatedRun, original: Reference) -> list[str]:
-    kinds = {complaint.kind for complaint in original.complaints}
+    kinds = {c.kind for c in original.complaints} - set(OF_THE_PORT)
     return [
-        said + (", as in the original" if c.kind in kinds else "")
+        said + (AS_ORIGINAL if c.kind in kinds else "")
         for c, said in zip(run.complaints, _said(run), strict=True)
         if c.kind not in original.habits
     ]

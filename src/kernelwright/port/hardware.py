@@ -24,9 +24,9 @@ from kernelwright.port.compared import (
 )
 from kernelwright.port.emulated import NO_OPTIONS, RunOptions, reference
 from kernelwright.port.exact import read_exact
-from kernelwright.port.ladder import Rung, RungStatus
+from kernelwright.port.ladder import DeviceUnit, Rung, RungStatus
 from kernelwright.port.layer import layer
-from kernelwright.port.programs import Program
+from kernelwright.port.programs import Program, Unit
 
 LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
 """CUDA's libraries whose headers begin with their own names."""
@@ -40,15 +40,14 @@ runs."""
 
 @dataclass(frozen=True)
 class HardwareRun:
-    """How a file's program is built and run."""
+    """A program and its port, unit by unit, and how they are run; main functions come first."""
 
-    includes: tuple[Path, ...] = ()
+    original: tuple[DeviceUnit, ...]
+    ported: tuple[DeviceUnit, ...]
     running: RunOptions = NO_OPTIONS
-    defines: tuple[str, ...] = ()
-    original_includes: tuple[Path, ...] = ()
 
 
-def runs_on_nvidia(original: Path, ported: Path, program: HardwareRun) -> Rung:
+def runs_on_nvidia(program: HardwareRun) -> Rung:
     """Rung 3: build both with nvcc, the port through the header layer, and run them on this
     machine's GPU.
 
@@ -61,52 +60,54 @@ def runs_on_nvidia(original: Path, ported: Path, program: HardwareRun) -> Rung:
         return Rung("nvidia", RungStatus.NOT_CHECKED, (missing,))
     gpu_missing = nvidia.gpu_missing()
     arch = f"-arch={'native' if gpu_missing is None else nvidia.ARCH}"
-    flags = (arch, *(f"-D{define}" for define in program.defines), *_libraries(original))
+    flags = (arch, *_libraries(program.original))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         first, second = folder / "original", folder / "port"
-        before = nvidia.nvcc(
-            original, first, flags=flags, includes=program.original_includes or program.includes
-        )
+        originals = [(unit.path, unit.words) for unit in program.original]
+        before = nvidia.nvcc_program(originals, first, flags=flags)
         if not before.is_built:
             why = tuple(f"the original: {error}" for error in before.errors[:3])
             return Rung("nvidia", RungStatus.NOT_CHECKED, why)
-        after = nvidia.nvcc(ported, second, flags=flags, includes=(layer(), *program.includes))
+        ports = [(unit.path, (f"-I{layer()}", *unit.words)) for unit in program.ported]
+        after = nvidia.nvcc_program(ports, second, flags=flags)
         if not after.is_built:
             return Rung("nvidia", RungStatus.FAILED, tuple(after.errors[:5]))
         if gpu_missing is not None:
             said = f"{gpu_missing}; the port compiles through the header layer"
             return Rung("nvidia", RungStatus.NOT_CHECKED, (said,))
-        before_runs = [_ran(first, program, folder) for _ in range(N_ORIGINAL)]
+        before_runs = [_ran(first, program.running, folder) for _ in range(N_ORIGINAL)]
         if code := before_runs[0].exit_code:
             said = ended(code, before_runs[0].errors, program.running.limit_s)
             return Rung("nvidia", RungStatus.NOT_CHECKED, (f"the original {said}",))
-        after_run = _ran(second, program, folder)
-        rung = _compared("nvidia", before_runs, after_run, program.running.limit_s)
+        after_run = _ran(second, program.running, folder)
+        rung = _compared("nvidia", before_runs, after_run, program)
         if rung.status is RungStatus.FAILED and not after_run.exit_code:
-            again = [_ran(first, program, folder) for _ in range(N_AGAIN)]
+            again = [_ran(first, program.running, folder) for _ in range(N_AGAIN)]
             before_runs += [run for run in again if not run.exit_code]
-            rung = _compared("nvidia", before_runs, after_run, program.running.limit_s)
+            rung = _compared("nvidia", before_runs, after_run, program)
         return rung
 
 
-def _libraries(source: Path) -> tuple[str, ...]:
-    """Return the CUDA libraries to link with, by the headers that a file includes."""
-    included = re.findall(r"#\s*include\s*[<\"]([\w/.]+)", source.read_text(errors="replace"))
+def _libraries(units: Sequence[DeviceUnit]) -> tuple[str, ...]:
+    """Return the CUDA libraries to link with, by the headers that the units include."""
+    texts = (unit.path.read_text(errors="replace") for unit in units)
+    included = [p for text in texts for p in re.findall(r"#\s*include\s*[<\"]([\w/.]+)", text)]
     return tuple(
         f"-l{name}" for name in LIBRARIES if any(path.startswith(name) for path in included)
     )
 
 
-def _compared(name: str, before: Sequence[Left], after: Left, limit_s: float) -> Rung:
+def _compared(name: str, before: Sequence[Left], after: Left, program: HardwareRun) -> Rung:
     """Compare what the port left with what the original's runs left."""
-    details = faults_of(after, before, limit_s)
+    details = faults_of(after, before, program.running.limit_s)
     status = RungStatus.FAILED if details else RungStatus.PASSED
     values = tuple(counted(before, None).items())
-    return Rung(name, status, tuple(details), values=values, units=("program",))
+    units = tuple(unit.path.name for unit in program.ported)
+    return Rung(name, status, tuple(details), values=values, units=units)
 
 
-def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
+def runs_on_amd(program: HardwareRun) -> Rung:
     """Rung 4: build with hipcc, run on this machine's AMD GPU, and compare with the original's
     output.
 
@@ -116,28 +117,36 @@ def runs_on_amd(original: Path, ported: Path, program: HardwareRun) -> Rung:
         return Rung("amd", RungStatus.NOT_CHECKED, (missing,))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        flags = Flags(program.original_includes, program.defines)
-        wanted = reference(
-            Program.of(read_exact(original), original.name, flags), folder, program.running
-        )
+        units = [
+            Unit(u.path.name, read_exact(u.path), Flags(u.includes, u.defines))
+            for u in program.original
+        ]
+        wanted = reference(Program(units[0], tuple(units[1:])), folder, program.running)
         if isinstance(wanted, str):
             return Rung("amd", RungStatus.NOT_CHECKED, (f"the original {wanted}",))
-        words = [*(f"-I{path}" for path in program.includes), *(f"-D{d}" for d in program.defines)]
-        hipcc = ["hipcc", "-O2", "-std=c++17", "-w", *words]
-        command = [*hipcc, str(ported), "-o", str(folder / "port")]
+        if errors := _hipcc(program.ported, folder / "port"):
+            return Rung("amd", RungStatus.FAILED, errors)
+        after = _ran(folder / "port", program.running, folder)
+    return replace(_compared("amd", wanted.runs, after, program), values=wanted.values)
+
+
+def _hipcc(units: Sequence[DeviceUnit], out: Path) -> tuple[str, ...]:
+    """Build a program with hipcc; return its errors, or nothing if there are none."""
+    also = ("-fgpu-rdc",) if len(units) > 1 else ()
+    objects = [f"{out}.{number}.o" for number in range(len(units))]
+    commands = [
+        ["hipcc", "-O2", "-w", *also, *unit.words, "-c", str(unit.path), "-o", object_]
+        for unit, object_ in zip(units, objects, strict=True)
+    ]
+    for command in [*commands, ["hipcc", *also, *objects, "-o", str(out)]]:
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode:
-            errors = [line for line in built.stderr.splitlines() if "error:" in line]
-            return Rung("amd", RungStatus.FAILED, tuple(errors[:5]))
-        after = _ran(folder / "port", program, folder)
-    return replace(
-        _compared("amd", wanted.runs, after, program.running.limit_s), values=wanted.values
-    )
+            return tuple(line for line in built.stderr.splitlines() if "error:" in line)[:5]
+    return ()
 
 
-def _ran(built: Path, program: HardwareRun, folder: Path) -> Left:
+def _ran(built: Path, options: RunOptions, folder: Path) -> Left:
     """Run a program in a copy of its folder, and return what it left."""
-    options = program.running
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         place = workplace(options.folder, Path(scratch, "run"))
         before = snapshot(place)

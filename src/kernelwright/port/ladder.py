@@ -28,11 +28,14 @@ from kernelwright.dialects.amdgpu import (
     KernelResources,
     compile_hip,
     compile_missing,
+    link_hip,
     stand_ins,
 )
 from kernelwright.hipify import Translation
 from kernelwright.port.build_flags import Flags
 
+_ELSEWHERE = re.compile(r"lld: error: undefined \w* ?symbol: ([\w:]+)")
+"""A function or variable of the device that another unit defines."""
 _ABSENT = re.compile(r"undeclared identifier|no (member|template|type) named|unknown type name")
 """Errors that a stand-in header may cause, because it lacks parts of AMD's header."""
 
@@ -42,6 +45,8 @@ class RungStatus(StrEnum):
     FAILED = "failed"
     RAN = "ran, nothing to compare"
     """The program ran without faults, and left no value that kernels computed."""
+    AS_ORIGINAL = "as faulty as the original"
+    """The program agrees with the original except where that is at fault in the same way."""
     NOT_CHECKED = "not checked"
 
 
@@ -67,16 +72,38 @@ def lint(translation: Translation, *, is_build: bool = False) -> Rung:
     return Rung("build" if is_build else "lint", status, left)
 
 
+@dataclass(frozen=True)
+class DeviceUnit:
+    """A HIP file, and how it is compiled."""
+
+    path: Path
+    includes: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*(f"-I{path}" for path in self.includes), *(f"-D{name}" for name in self.defines))
+
+
 def compiles(
-    path: Path, *, targets: Sequence[str], includes: Sequence[Path], flags: Sequence[str]
+    unit: DeviceUnit, *, targets: Sequence[str], others: Sequence[DeviceUnit] = ()
 ) -> Rung:
-    """Rung 1 of the HIP file ``path``; if it passes, it says which headers are not AMD's."""
+    """Rung 1 of a HIP file; if it passes, it says which headers are not AMD's.
+
+    A file whose device code calls that of ``others`` is compiled and linked with them, as
+    ``-fgpu-rdc`` does.
+    """
     if missing := compile_missing():
         return Rung("compile", RungStatus.NOT_CHECKED, (missing,))
+    path = unit.path
     errors: list[str] = []
     resources: list[tuple[str, KernelResources]] = []
     for target in targets:
-        built = compile_hip(path, target=target, includes=tuple(includes), flags=tuple(flags))
+        built = compile_hip(path, target=target, flags=unit.words)
+        linked = [unit]
+        while added := _defining(built.errors, [each for each in others if each not in linked]):
+            linked += added
+            built = link_hip([(each.path, each.words) for each in linked], target=target)
         errors += [f"{target}: {error}" for error in built.errors]
         resources += [(target, kernel) for kernel in built.kernels]
     if errors and all(_is_absent_header(error) for error in errors):
@@ -88,6 +115,16 @@ def compiles(
     if errors:
         return Rung("compile", RungStatus.FAILED, tuple(errors), tuple(resources))
     return Rung("compile", RungStatus.PASSED, ours, tuple(resources))
+
+
+def _defining(errors: Sequence[str], others: Sequence[DeviceUnit]) -> list[DeviceUnit]:
+    """Return the units that have the names which the linker misses, if it complains of nothing
+    else."""
+    names = {found[1].rpartition("::")[2] for e in errors if (found := _ELSEWHERE.search(e))}
+    if not names or any("error:" in e and "lld" not in e and "link" not in e for e in errors):
+        return []
+    words = re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})\b")
+    return [unit for unit in others if words.search(unit.path.read_text(errors="replace"))]
 
 
 def compiles_for_nvidia(path: Path, flags: Flags) -> Rung:

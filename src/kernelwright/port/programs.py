@@ -17,6 +17,8 @@ from kernelwright.port.build_flags import NO_FLAGS, Flags
 _MAIN = re.compile(r"^[^\n/*\"#]*(?<![\w.>])main\s*\([^;\n]*(\n|\{|\))", re.MULTILINE)
 """The definition of a main function, as it may be written in C and C++."""
 _MANGLED = re.compile(r"\d+")
+_OF_DEVICE = r"__(device|constant|global|managed)__[^;{}()=]*\b%s\b"
+"""The beginning of a device function or variable of some name."""
 HOST = (".cpp", ".cc", ".cxx")
 """Suffixes of units that a compiler for the host reads."""
 MAX_ROUNDS = 40
@@ -74,6 +76,7 @@ class Builder:
         """
         units, objects = [program.main], [self._object(program.main)]
         built = self.folder / f"{len(self._objects)}.program"
+        apart_: set[str] = set()
         for _ in range(MAX_ROUNDS):
             try:
                 machine.link([*objects, *self.linked], built)
@@ -84,7 +87,23 @@ class Builder:
                     raise
                 units += added
                 objects += [self._object(unit) for unit in added]
+            except machine.RepeatedError as error:
+                if apart_ & set(error.names) or not self._are_of_devices(error.names, units):
+                    raise
+                apart_ |= set(error.names)
+                for object_ in objects:
+                    machine.keep_apart(object_, error.names)
         raise machine.BuildError(f"it needs more than {MAX_ROUNDS} rounds of linking")
+
+    def _are_of_devices(self, names: Sequence[str], units: Sequence[Unit]) -> bool:
+        """Return whether names are device code's, of which each unit has its own, unless the
+        project is compiled with ``-rdc=true``: then none is defined twice."""
+        texts = [unit.text for unit in units]
+        texts += [p.read_text(errors="replace") for p in self.folder.rglob("*-headers/**/*.*")]
+        return all(
+            any(re.search(_OF_DEVICE % re.escape(plain_name(name)), text) for text in texts)
+            for name in names
+        )
 
     def _defining(
         self, error: machine.UndefinedError, program: Program, units: Sequence[Unit]

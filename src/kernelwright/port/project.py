@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kernelwright.core.errors import UsageError, nearest
 from kernelwright.dialects.amdgpu import TARGETS
+from kernelwright.dialects.simt.machine import BuildError, emulation_missing
 from kernelwright.hipify import (
     Finding,
     State,
@@ -35,9 +36,16 @@ from kernelwright.port.exact import read_exact, write_exact
 from kernelwright.port.finishing import finished
 from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
 from kernelwright.port.instructions import emulated_target, executes
-from kernelwright.port.ladder import Rung, RungStatus, compiles, compiles_for_nvidia, lint
+from kernelwright.port.ladder import (
+    DeviceUnit,
+    Rung,
+    RungStatus,
+    compiles,
+    compiles_for_nvidia,
+    lint,
+)
 from kernelwright.port.outputs import output_path, write_outputs, write_report
-from kernelwright.port.programs import Program, Unit
+from kernelwright.port.programs import Builder, Program, Unit
 from kernelwright.port.reach import Inclusions, folders_of_headers, inclusions, names_in_reach
 from kernelwright.port.report import PortedFile, PortReport
 from kernelwright.port.tree import (
@@ -316,16 +324,28 @@ class _Project:
             if number == 0 and path in self.names:
                 rungs.append(lint(translation, is_build=is_build_file(path)))
             elif number == 1 and is_unit:
-                rungs.append(_compile(written, self.options, self._ported_unit(path).flags))
+                rungs.append(self._compile(path))
             elif number == 1 and written.suffix == ".py" and _has_kernels(translation.text):
                 rungs.append(_compile_strings(translation.text, self.options))
             elif number == 2 and is_program:
                 rungs.append(self._emulate(path, translation.text))
             elif number == INSTRUCTIONS and is_program and self.options.to == "hip":
                 rungs.append(self._execute(path, translation.text))
-            elif number in HARDWARE and is_unit:
-                rungs.append(self._on_hardware(number, path))
+            elif number in HARDWARE and (is_unit or is_program):
+                linked = next((r.units for r in rungs if r.name == "emulate"), ())
+                rungs.append(self._on_hardware(number, path, linked))
         return tuple(rungs)
+
+    def _compile(self, path: Path) -> Rung:
+        """Rung 1 of a unit, with those of the others whose device code it calls."""
+        if self.options.to != "hip":
+            return compiles_for_nvidia(self.places[path], self._ported_unit(path).flags)
+        others = [self._device_unit(p) for p in self._others(path)]
+        return compiles(self._device_unit(path), targets=self.options.targets, others=others)
+
+    def _device_unit(self, path: Path) -> DeviceUnit:
+        flags = self._ported_unit(path).flags
+        return DeviceUnit(self.places[path], flags.includes, flags.defines)
 
     def _programs(self, path: Path, ported: str) -> tuple[Program, Program]:
         """Return the original program of a file's main function, and its port."""
@@ -364,24 +384,42 @@ class _Project:
             done.append(file)
         return done
 
-    def _on_hardware(self, number: int, path: Path) -> Rung:
-        """Rung 3 or 4, for a program; the original is copied beside the port for its includes."""
+    def _on_hardware(self, number: int, path: Path, linked: Sequence[str]) -> Rung:
+        """Rung 3 or 4, for a program; ``linked`` are the units that rung 2 linked, if it ran. The
+        original's main unit is copied, because a repair may have changed its text."""
         name, climb = HARDWARE[number]
-        original, ported = self._unit(path), self._ported_unit(path)
-        if self.options.to != "hip" or not original.is_program:
+        if self.options.to != "hip" or not self._is_program(path):
             why = "only programs (with a main function) ported to HIP are run"
             return Rung(name, RungStatus.NOT_CHECKED, (why,))
-        written = self.places[path]
+        others = [p for p in self._others(path) if self._ported_unit(p).name in linked]
+        if not linked:
+            others = self._needed(path)
         with tempfile.TemporaryDirectory() as folder:
-            before = Path(folder, f"{written.stem}.cu")
-            write_exact(before, original.text)
-            program = HardwareRun(
-                ported.flags.includes,
-                self.options.running,
-                original.flags.defines,
-                original_includes=original.flags.includes,
-            )
-            return climb(before, written, program)
+            suffix = ".cu" if path.suffix == ".hip" else path.suffix
+            before = Path(folder, f"{path.stem}{suffix}")
+            write_exact(before, self.texts[path])
+            flags = self._flags_of(path)
+            originals = [DeviceUnit(before, flags.includes, flags.defines)]
+            for p in others:
+                flags = self._flags_of(p)
+                originals.append(DeviceUnit(p, flags.includes, flags.defines))
+            ports = tuple(self._device_unit(p) for p in (path, *others))
+            running = self._running(path)
+            return climb(HardwareRun(tuple(originals), ports, running))
+
+    def _needed(self, path: Path) -> list[Path]:
+        """Return the units that a program is linked with, as the emulation links it; none if it
+        cannot be built there."""
+        others = self._others(path)
+        if not others or emulation_missing() is not None:
+            return []
+        program = Program(self._unit(path), tuple(self._unit(p) for p in others))
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                _, linked = Builder(Path(folder)).build(program)
+            except BuildError:
+                return []
+        return [p for p in others if self._name(p) in linked]
 
 
 def _database(
@@ -440,13 +478,6 @@ def _has_kernels(python: str) -> bool:
     return bool(device_texts(python)) or has_formatted_texts(python)
 
 
-def _compile(written: Path, options: PortOptions, flags: Flags) -> Rung:
-    if options.to != "hip":
-        return compiles_for_nvidia(written, flags)
-    defines = tuple(f"-D{define}" for define in flags.defines)
-    return compiles(written, targets=options.targets, includes=flags.includes, flags=defines)
-
-
 def _compile_strings(text: str, options: PortOptions) -> Rung:
     """Rung 1 of a Python file: compile each of its device texts as runtime compilers see it."""
     texts = device_texts(text)
@@ -459,7 +490,7 @@ def _compile_strings(text: str, options: PortOptions) -> Rung:
         for number, device_text in enumerate(texts, 1):
             path = Path(folder, f"string{number}.hip")
             path.write_text(f"#include <hip/hip_runtime.h>\n#line 1\n{device_text}")
-            rungs.append(compiles(path, targets=options.targets, includes=(), flags=()))
+            rungs.append(compiles(DeviceUnit(path), targets=options.targets))
     worst = max((rung.status for rung in rungs), key=_WORSE.index)
     details = tuple(detail for rung in rungs for detail in rung.details)
     return Rung("compile", worst, details, tuple(r for rung in rungs for r in rung.resources))

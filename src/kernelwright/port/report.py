@@ -94,19 +94,20 @@ class PortReport:
             n = len(self.targets)
             for_targets = f" for {_counted(n, 'target')}" if n else ""
             units = f"{_passed(compiled)} of {_counted(len(compiled), 'unit')}"
-            parts.append(f"{units} compile{for_targets}")
+            parts.append(f"{units} {_verb('compile', len(compiled))}{for_targets}")
         for name, where in (
-            ("emulate", "run"),
-            ("nvidia", "run on NVIDIA"),
-            ("amd", "run on AMD"),
-            ("isa", "run as AMD instructions"),
+            ("emulate", ""),
+            ("nvidia", " on NVIDIA"),
+            ("amd", " on AMD"),
+            ("isa", " as AMD instructions"),
         ):
             rungs = [r for r in self.rungs_named(name) if r.units]
             if rungs:
                 values = sum(n for r in rungs if r.status is RungStatus.PASSED for _, n in r.values)
                 programs = f"{_passed(rungs)} of {_counted(len(rungs), 'program')}"
-                agree = f" and agree on {_counted(values, 'value')}" if values else " and agree"
-                parts.append(f"{programs} {where}{agree}")
+                run, agree = _verb("run", len(rungs)), _verb("agree", len(rungs))
+                on_values = f" on {_counted(values, 'value')}" if values else ""
+                parts.append(f"{programs} {run}{where} and {agree}{on_values}")
         parts.append(f"{_counted(self._left(is_build=False), 'construct')} left")
         if any(file.is_build for file in self.files):
             parts.append(f"{_counted(self._left(is_build=True), 'word')} left in build files")
@@ -132,6 +133,10 @@ class PortReport:
 
 def _passed(rungs: Sequence[Rung]) -> int:
     return sum(rung.status is RungStatus.PASSED for rung in rungs)
+
+
+def _verb(word: str, n: int) -> str:
+    return word if n != 1 else f"{word}s"
 
 
 def _counted(n: int, noun: str) -> str:

@@ -49,11 +49,14 @@ FASTER = {
 LIBRARY_SHARE, PRODUCT_SHARE = 0.7, 0.8
 """The share of a roofline that the library's kernels reach, and that its products in float32 do:
 cuBLAS took 2.7 ms for 4096 x 4096 x 4096 on an H200."""
-CONVOLVED_FLOPS, CONVOLVED_BYTES = 2.8, 3.0
+CONVOLVED_FLOPS, CONVOLVED_BYTES, TRANSPOSED_BYTES = 2.8, 3.0, 6.0
 """How much faster the library convolves in TF32, which its flag allows, than float32 products run,
-and how many times it moves its operands, whose layout it changes on the way: fitted to six of
-KernelBench's problems on an H200, where it reached 160 TFLOP/s at 64 channels and more. It adds a
-bias in a pass of its own."""
+and how many times it moves the operands of a convolution and of a transposed one, whose layout it
+changes on the way: fitted to nine of KernelBench's problems on an H200, where it reached 160
+TFLOP/s at 64 channels and more. It adds a bias in a pass of its own."""
+SHIFTED = 0.65
+"""Time of a convolution whose kernel reads shifted rows of its image, over that of the same product
+of matrices: 0.55 to 0.75 in five problems on an H200."""
 EXCHANGED = 12.0
 """How much longer a kernel takes that reads along one axis and writes along another without tiles:
 10 to 20 times as measured on an H200."""
@@ -91,6 +94,7 @@ def step_ns(step: StepOutline, knobs: Knobs, on: Machine) -> float:
     flops_ns = step.sizes["flops"] / rate * 1e9
     if "block_m" in knobs or "mr" in knobs:
         flops_ns *= _waste_of_tiles(step, knobs)
+        flops_ns *= SHIFTED if knobs.get("layout") == "shifted" else 1.0
     elif not _keeps_rows(step, knobs):
         moved_ns *= 1.0 + REREAD * step.sizes.get("passes", 0.0)
     if step.form.get("exchanged") and knobs.get("shape") == "lanes" and on.kind != "cpu":
@@ -108,7 +112,10 @@ def _library_ns(step: StepOutline, moved_ns: float, on: Machine) -> float:
     words = {word for call in step.form for word in call.split(".")}
     if on.kind != "cpu" and any(word.startswith("conv") for word in words):
         bias_ns = step.sizes.get("bias_bytes", 0.0) / on.bytes_per_s * 1e9 / LIBRARY_SHARE
-        return max(CONVOLVED_BYTES * moved_ns, flops_ns / CONVOLVED_FLOPS) + bias_ns
+        n_times = (
+            TRANSPOSED_BYTES if any("transpose" in word for word in words) else CONVOLVED_BYTES
+        )
+        return max(n_times * moved_ns, flops_ns / CONVOLVED_FLOPS) + bias_ns
     share = LIBRARY_SHARE if words.isdisjoint(PRODUCTS) else PRODUCT_SHARE
     return max(moved_ns, flops_ns) / share
 

@@ -106,8 +106,8 @@ class Tuner:
             until = max(until, time.monotonic() + least_s)
             while not self._is_over(until):
                 self._wait_for(ahead)
-                if ahead.done() and self._is_exhausted():
-                    if self._n_known == len(self._tried):
+                if ahead.done() and (not len(self._queue) or self._is_exhausted()):
+                    if self._n_known == len(self._tried):  # nothing new was found after all trials
                         return
                     ahead = self._refilling(pool, until)
                     continue

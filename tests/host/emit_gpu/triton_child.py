@@ -42,7 +42,8 @@ from kernelwright.compiler.ir.ir import Contraction
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.loaders import load
-from kernelwright.proposers.rules.proposer import OpenedTask, variants
+from kernelwright.proposers.rules.proposer import OpenedTask
+from kernelwright.proposers.rules.variants import variants
 
 EMITTER = TritonEmitter()
 COMPILED = (

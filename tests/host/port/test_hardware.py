@@ -9,6 +9,7 @@ from kernelwright.dialects import amdgpu, nvidia
 from kernelwright.hipify import translate
 from kernelwright.port import RungStatus, port
 from kernelwright.port.hardware import HardwareRun, runs_on_amd, runs_on_nvidia
+from kernelwright.port.ladder import DeviceUnit
 from kernelwright.port.layer import layer
 
 needs_nvcc = pytest.mark.skipif(nvidia.nvcc_missing() is not None, reason="no nvcc")
@@ -22,7 +23,7 @@ def climb(tmp_path):
         before, after = tmp_path / "a.cu", tmp_path / "a.hip"
         before.write_text(original)
         after.write_text(ported)
-        return runs_on_nvidia(before, after, HardwareRun())
+        return runs_on_nvidia(HardwareRun((DeviceUnit(before),), (DeviceUnit(after),)))
 
     return run
 
@@ -80,7 +81,8 @@ def test_a_port_that_prints_something_else_fails(climb):
 
 @pytest.mark.skipif(has_amd, reason="an AMD GPU is here")
 def test_without_an_amd_gpu_the_rung_is_not_checked(tmp_path):
-    rung = runs_on_amd(tmp_path / "a.cu", tmp_path / "a.hip", HardwareRun())
+    units = (DeviceUnit(tmp_path / "a.cu"),), (DeviceUnit(tmp_path / "a.hip"),)
+    rung = runs_on_amd(HardwareRun(*units))
     assert rung.status is RungStatus.NOT_CHECKED
     assert "AMD GPU" in rung.details[0] or "hipcc" in rung.details[0]
 

@@ -261,3 +261,50 @@ def test_the_last_name_of_a_mangled_symbol_is_found():
     assert plain_name("_ZN4some5outer8host_refEi") == "host_ref"
     assert plain_name("_Z8host_refi") == "host_ref"
     assert plain_name("host_ref") == "host_ref"
+
+
+SHIFT = """#include <cstdio>
+__global__ void k(unsigned* x) { *x = *x << (32 - threadIdx.x); }
+int main() {
+  unsigned h = 5, *d;
+  cudaMalloc(&d, 4);
+  cudaMemcpy(d, &h, 4, cudaMemcpyHostToDevice);
+  k<<<1, 1>>>(d);
+  cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
+  printf("%u\\n", h);
+}
+"""
+
+
+def test_a_shift_by_all_bits_which_amd_computes_otherwise_is_a_fault_of_the_port():
+    rung = emulates(Program.of(SHIFT), Program.of(translate(SHIFT).text))
+    assert rung.status is RungStatus.FAILED
+    assert "shift at program" in rung.details[0] and "as in" not in rung.details[0]
+
+
+OUTSIDE = """#include <cstdio>
+__global__ void k(float* x) { x[threadIdx.x + 1] = x[threadIdx.x]; }
+int main() {
+  float h[4] = {1, 2, 3, 4}, *d;
+  cudaMalloc(&d, sizeof h);
+  cudaMemcpy(d, h, sizeof h, cudaMemcpyHostToDevice);
+  k<<<1, 4>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  printf("%g\\n", h[3]);
+}
+"""
+
+
+def test_faults_that_the_original_has_as_well_are_a_status_of_their_own():
+    rung = emulates(Program.of(OUTSIDE), Program.of(translate(OUTSIDE).text))
+    assert rung.status is RungStatus.AS_ORIGINAL, rung.details
+    assert all(said.endswith("as in the original") for said in rung.details)
+    assert any("prints something else" in said for said in rung.details)
+    good = OUTSIDE.replace("x[threadIdx.x + 1] = x", "x[threadIdx.x] += x")
+    port = Program.of(translate(OUTSIDE).text)
+    assert emulates(Program.of(good), port).status is RungStatus.FAILED
+
+
+def test_the_suffix_of_a_file_that_a_program_prints_is_no_difference(tmp_path):
+    (tmp_path / "a.cu").write_text(program(rest='printf("%s %d\\n", __FILE__, h[2]);'))
+    assert run(tmp_path).status is RungStatus.PASSED

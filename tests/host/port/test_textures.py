@@ -1,5 +1,7 @@
 """Textures where the GPU has no image instructions: the same values by ordinary loads."""
 
+from pathlib import Path
+
 import pytest
 from tests.host.port.conftest import needs_amd
 
@@ -37,6 +39,7 @@ int main() {
   printf("%.2f %.2f %.2f %.2f %.2f\\n", out[0], out[1], out[2], out[3], out[4]);
 }
 """
+ALL_KINDS = Path(__file__).with_name("all_textures.cu").read_text()
 
 
 @pytest.mark.parametrize("program", chosen(["texture"]), ids=lambda p: p.name)
@@ -62,9 +65,43 @@ def test_textures_compile_for_a_target_without_images(tmp_path):
         assert compile_hip(path, target=target).errors == ()
 
 
+@pytest.mark.parametrize("defines", [(), NO_IMAGES], ids=["images", "loads"])
+def test_references_volumes_layers_and_surfaces(defines, tmp_path):
+    wanted = "3 0.1 1.08632e+09 8.5 7 7\n"
+    original = machine.run(machine.build(ALL_KINDS, folder=tmp_path))
+    assert (original.output, original.complaints) == (wanted, ())
+    done = translate(ALL_KINDS)
+    assert done.unported == () and "texture<" not in done.text
+    run = machine.run(machine.build(done.text, folder=tmp_path, name="port", defines=defines))
+    assert (run.output, run.complaints) == (wanted, ())
+
+
+@needs_amd
+def test_references_compile_for_every_target(tmp_path):
+    path = tmp_path / "a.hip"
+    path.write_text(translate(ALL_KINDS).text)
+    for target in ("gfx942", "gfx1100"):
+        assert compile_hip(path, target=target).errors == ()
+
+
+def test_the_way_back_calls_cudas_textures_again():
+    there = translate(NORMALISED).text
+    back = translate(there, to="cuda").text
+    assert "port_" not in back and "tex2D<float4>(t, 1.25f, 0.5f)" in back
+
+
+def test_a_type_of_the_programs_own_may_be_called_texture(tmp_path):
+    text = """#include <cstdio>
+struct texture { int colour; };
+int main() { texture t = {3}; printf("%d", t.colour); }
+"""
+    assert machine.run(machine.build(text, folder=tmp_path)).output == "3"
+    assert translate(text).text.count("texture") == 2
+
+
 def test_a_file_with_other_textures_is_left_and_reported():
     done = translate(
-        "void f() { cudaMalloc3DArray(&a, &d, e); }\n"
+        "void f() { cudaMallocMipmappedArray(&a, &d, e, 3); }\n"
         "__global__ void k(cudaTextureObject_t t) { float v = tex2D<float>(t, 1, 2); }\n"
     )
     assert "port_" not in done.text

@@ -10,6 +10,7 @@ from torch import nn
 from kernelwright.compiler.capture.capture import capture
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
+from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
@@ -99,3 +100,33 @@ def test_weights_in_another_layout_are_prepared_whatever_their_size(tmp_path) ->
     prepare, _ = prepare.split("    def ", 1)
     assert prepare.count("torch.clone(") == 3
     assert "del " not in prepare
+
+
+LINEAR = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(1024, 4096)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(2048, 1024)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_no_variant_is_named_after_own_products_that_it_has_not() -> None:
+    task, device = Task("linear", "kernelbench", LINEAR), Device.parse("cuda:sm_90")
+    found = [*RulesProposer().propose(Brief(task, device, ("triton", "cuda")))]
+    own = {one.candidate.dialect for one in found if one.schedule["variant"] == OWN}
+    assert own == {"triton"}
+    assert {one.candidate.dialect for one in found} == {"triton", "cuda"}
+    first = found[0].schedule["kernels"]["fused_linear_relu"]
+    assert (found[0].schedule["variant"], first["precision"]) == (OWN, "fp16x2_3")

@@ -22,7 +22,7 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.dataset import build_dataset, open_pairs
 from kernelwright.dataset.answer import VARIANTS
 from kernelwright.dataset.rows import archive_name
-from kernelwright.proposers.rules.proposer import variants
+from kernelwright.proposers.rules.variants import variants
 from kernelwright.proposers.swarm.answer import read
 from kernelwright.suites.composed import compose
 from kernelwright.suites.composed.lessons import PROPOSER, lessons, prose

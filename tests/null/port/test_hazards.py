@@ -261,7 +261,7 @@ def test_memory_that_is_not_shared_is_not_changed():
         ('printf("%d", 1);', "printf", State.TRANSLATED),
         ("atomicAdd(f, 1.0f);", "atomicAdd", State.TRANSLATED),
         ("int v = __ldcs(p);", "__ldcs", State.CHANGED),
-        ("float v = tex3D<float>(t, 1, 2, 3);", "tex3D", State.CHANGED),
+        ("float v = texCubemap<float>(t, 1, 2, 3);", "texCubemap", State.CHANGED),
     ],
 )
 def test_hazards_without_a_repair_are_reported(body, construct, state):
@@ -329,3 +329,14 @@ def test_a_query_of_the_warp_size_returns_32():
 def test_surface_references_and_addresses_of_shared_memory_are_reported():
     assert translate("surface<void, 2> s;\n").unported
     assert port("unsigned a = __cvta_generic_to_shared(p);").unported
+
+
+def test_errors_that_hip_does_not_have_become_their_numbers():
+    done = translate("int f(cudaError_t e) { return e == cudaErrorMisalignedAddress; }\n")
+    assert done.text.endswith("{ return e == (hipError_t)716; }\n")
+    assert done.unported == ()
+
+
+def test_a_string_beside_a_macro_gets_its_space():
+    done = translate('void f() { printf("a"FORMAT"b\\n", x); auto s = "c"s; }\n')
+    assert done.text.endswith('printf("a" FORMAT"b\\n", x); auto s = "c"s; }\n')

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.hipify import State, translate
+from kernelwright.hipify import State, translate, translate_make
 from kernelwright.hipify.table import load_map
 from kernelwright.port import port
 from kernelwright.port.compared import differences
@@ -304,3 +304,44 @@ def test_an_aligned_declaration_is_read_like_any_other():
     done = translate("__global__ void k(int* p) {\n  __shared__ int __align__(8) s[32];\n"
                      "  s[0] += s[p[0]];\n  atomicAdd(&s[1], cudaSuccess);\n}\n")  # fmt: skip
     assert "__align__(8) s[32]" in done.text and "hipSuccess" in done.text
+
+
+def test_a_call_inside_a_macro_without_a_semicolon_declares_nothing():
+    done = translate(
+        "#define CHECK(x) { if (x) return 1; }\nint f(double* p, double* q, int m) {\n"
+        "  CHECK( cudaMemcpy(p, q, m * sizeof(double), cudaMemcpyDeviceToDevice) )\n"
+        "  //    a comment\n  CHECK( cudaDeviceSynchronize() )\n  return 0;\n}\n"
+    )
+    assert "cuda" not in done.text.replace("CHECK", "")
+
+
+def test_standard_headers_that_cudas_libraries_include_are_added():
+    done = translate("#include <cub/cub.cuh>\nauto now = std::chrono::steady_clock::now();\n")
+    assert "#include <chrono>\n" in done.text and "<limits>" not in done.text
+
+
+def test_halves_of_cublas_are_those_of_hipblas():
+    done = translate("#include <cublas_v2.h>\nvoid f() { cublasHgemm(h, a, b, c); }\n")
+    assert done.text.index("#define HIPBLAS_USE_HIP_HALF") < done.text.index("<hipblas/hipblas.h>")
+
+
+def test_the_storage_class_register_is_left_out():
+    done = translate("__device__ int f(int a) { register int x = a; return x; }\n", implicit=False)
+    assert "{ int x = a;" in done.text and not done.unported
+
+
+def test_memory_advice_takes_a_location_as_in_cuda_13_or_a_device():
+    text = (
+        "void f(int* p) { cudaMemLocation at; at.id = 0;\n"
+        "  cudaMemAdvise(p, 4, cudaMemAdviseSetReadMostly, at);\n"
+        "  cudaMemAdvise(p, 4, cudaMemAdviseSetReadMostly, 0); }\n"
+    )
+    done = translate(text).text
+    assert "hipMemAdvise_v2(p, 4, hipMemAdviseSetReadMostly, at)" in done
+    assert "hipMemAdvise(p, 4, hipMemAdviseSetReadMostly, 0)" in done
+
+
+def test_an_architecture_that_a_makefile_has_in_a_variable_is_dropped():
+    done = translate_make("ARCH = sm_60\nCFLAGS = -O3 -arch=$(ARCH)\n")
+    assert "CFLAGS = -O3 \n" in done.text
+    assert [f.construct for f in done.findings] == ["-arch=$(ARCH)"]

@@ -19,9 +19,11 @@ from kernelwright.core.task import Task
 from kernelwright.hipify import State
 from kernelwright.loaders import load
 from kernelwright.port import PortOptions, PortReport, RungStatus, port_with
+from kernelwright.port.assembly import AssemblyOptions, port_to_assembly
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.emulated import LIMIT_S, NO_OPTIONS, RunOptions, shown
 from kernelwright.port.exact import write_exact
+from kernelwright.port.instructions import TARGETS
 from kernelwright.port.metal import port_to_metal
 from kernelwright.port.project import DEFAULT_RUNGS, DEFAULT_TARGETS, EMULATED
 from kernelwright.port.views import as_page, as_patch, as_sarif
@@ -32,6 +34,7 @@ COLOURS = {
     RungStatus.PASSED: "green",
     RungStatus.FAILED: "red",
     RungStatus.RAN: "yellow",
+    RungStatus.AS_ORIGINAL: "yellow",
     RungStatus.NOT_CHECKED: "yellow",
 }
 BUDGET = "5m"  # time for the models: a few files with three questions each
@@ -63,10 +66,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _TRANSLATING = grouped(
     click.option(
         "--to",
-        type=click.Choice(["hip", "cuda", "metal"]),
+        type=click.Choice(["hip", "cuda", "metal", *TARGETS]),
         default="hip",
         show_default=True,
-        help="Translate to this language.",
+        help="Translate to this language, or machine code to this AMD target.",
     ),
     click.option(
         "--arch",
@@ -88,6 +91,12 @@ _TRANSLATING = grouped(
         "solved",
         metavar="TASK",
         help="Judge a candidate that is ported to Metal on this task, in rung 2.",
+    ),
+    click.option(
+        "--host",
+        type=_FILE,
+        metavar="FILE",
+        help="Run lifted machine code under the host code of this CUDA source, in rungs 2 and 5.",
     ),
     click.option(
         "--strict",
@@ -192,6 +201,7 @@ def command(
     targets: str,
     rungs: Rungs,
     solved: str | None,
+    host: Path | None,
     is_strict: bool,
     include: tuple[Path, ...],
     define: tuple[str, ...],
@@ -212,23 +222,22 @@ def command(
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    To Metal, PATH is one candidate with CUDA. The exit code is 0 only if no code was left unported,
-    every requested rung passed, and each rung that --rungs names was climbed.
+    To Metal, PATH is one candidate with CUDA. To an AMD target, PATH is NVIDIA's machine code: a
+    cubin, a listing of SASS, PTX, or an executable; it becomes AMD assembly. The exit code is 0
+    only if no code was left unported, every requested rung passed, and each rung that --rungs names
+    was climbed.
     """
     place = out or _beside(path, to)
     given = stdin.read_bytes() if stdin is not None else b""
     running = RunOptions(arguments, given, cwd, time_limit, compare)
-    if solved is not None and to != "metal":
-        raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
+    _require_fitting(to, solved, host, models)
+    if to in TARGETS:
+        chosen = AssemblyOptions(to, rungs, host, running)
+        return _answer(port_to_assembly(path, chosen, out=place), place)
     if to == "metal":
         _require_plain(running, models)
         return _answer(_to_metal(path, place, rungs, solved), place)
-    if running != NO_OPTIONS and max(rungs or DEFAULT_RUNGS) < EMULATED:
-        raise UsageError(
-            "--arg, --stdin, --cwd, --time-limit and --compare are for programs that are run",
-            seen="no rung that runs programs",
-            do="add --rungs 0,1,2",
-        )
+    _require_runs(running, rungs)
     options = PortOptions(
         to,
         tuple(t.strip() for t in targets.split(",")),
@@ -239,8 +248,7 @@ def command(
         is_strict,
     )
     report = port_with(path, options, out=place, repairs=_repairs(path, models, prices, budget))
-    views = ((patch, as_patch), (html, as_page), (sarif, as_sarif))
-    for file, view in views:
+    for file, view in ((patch, as_patch), (html, as_page), (sarif, as_sarif)):
         if file is not None:
             write_exact(file, view(report))
     return _answer(report, place)
@@ -266,6 +274,30 @@ def _require_plain(running: RunOptions, models: tuple[str, ...]) -> None:
             seen="--to metal",
             do="let models write it by: optimize TASK --device metal --proposer swarm",
         )
+
+
+def _require_runs(running: RunOptions, rungs: Rungs) -> None:
+    """Refuse options of runs if no rung runs a program."""
+    if running != NO_OPTIONS and max(rungs or DEFAULT_RUNGS) < EMULATED:
+        raise UsageError(
+            "--arg, --stdin, --cwd, --time-limit and --compare are for programs that are run",
+            seen="no rung that runs programs",
+            do="add --rungs 0,1,2",
+        )
+
+
+def _require_fitting(
+    to: str, solved: str | None, host: Path | None, models: tuple[str, ...]
+) -> None:
+    """Refuse options that do not go with the target."""
+    if solved is not None and to != "metal":
+        raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
+    if host is not None and to not in TARGETS:
+        do = "leave it out, or name --to gfx1100"
+        raise UsageError("--host goes with AMD targets", seen=f"--to {to}", do=do)
+    if models and to in TARGETS:
+        do = "leave it out: machine code is lifted by tables"
+        raise UsageError("--model goes with HIP and CUDA", seen=f"--to {to}", do=do)
 
 
 def _to_metal(path: Path, place: Path, rungs: Rungs, solved: str | None) -> PortReport:

@@ -59,6 +59,8 @@ def _bound(line: str, renames: dict[str, str]) -> str:
 
 def renamed(text: str, renames: dict[str, str]) -> str:
     """The text with its variables renamed; attributes and keywords of calls are none."""
+    if not re.search(rf"\b({'|'.join(map(re.escape, renames))})\b", text):
+        return text  # long texts of kernels take long to be cut into tokens
     rows = lines(text)
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     changes = []

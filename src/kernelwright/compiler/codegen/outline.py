@@ -99,6 +99,11 @@ def _contraction(step: Contraction) -> tuple[Counter[str], dict[str, float]]:
     return form, sizes
 
 
+def is_product(call: Call) -> bool:
+    """Whether a call of the library multiplies matrices or convolves."""
+    return any(word in PRODUCTS or word.startswith("conv") for word in call.target.split("."))
+
+
 def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     read = [tensors[name] for name in references((call.args, call.kwargs)) if name in tensors]
     n_bytes = sum(map(_bytes, (*read, *call.outputs)))

@@ -11,6 +11,7 @@ decision that hung on the example would show.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -150,6 +151,12 @@ def fixed_only(structure: Structure) -> Structure:
     return structure
 
 
+@functools.cache
+def _fields_of(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields; none of another type."""
+    return tuple(field.name for field in getattr(kind, "__dataclass_fields__", {}).values())
+
+
 def names_in(structure: Any) -> tuple[str, ...]:
     """Return the names of the free sizes that a structure follows, in order."""
     found: set[str] = set()
@@ -162,8 +169,9 @@ def names_in(structure: Any) -> tuple[str, ...]:
                 note(part)
         elif isinstance(value, dict):
             note(list(value.values()))
-        elif dataclasses.is_dataclass(value):
-            note([getattr(value, field.name) for field in dataclasses.fields(value)])
+        else:
+            for name in _fields_of(type(value)):
+                note(getattr(value, name))
 
     note(structure)
     return tuple(name for name in NAMES if name in found)

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -379,3 +380,14 @@ void __wrap_free(void* at) {
 }
 
 }  // extern "C"
+
+// Objects that kernels make are on the device's heap as well.
+void* operator new(std::size_t bytes) {
+  if (void* made = std::malloc(bytes ? bytes : 1)) return made;
+  throw std::bad_alloc();
+}
+void* operator new[](std::size_t bytes) { return operator new(bytes); }
+void operator delete(void* at) noexcept { std::free(at); }
+void operator delete[](void* at) noexcept { std::free(at); }
+void operator delete(void* at, std::size_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::size_t) noexcept { std::free(at); }

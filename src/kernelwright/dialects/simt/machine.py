@@ -38,15 +38,18 @@ HANG = 97
 SCHEDULES = ("forward", "reverse", "random1")
 """Orders in which threads run: by number, backwards, and shuffled with a seed."""
 CHECKS = (
-    "-fsanitize=thread", "-fsanitize=bounds", "-mllvm", "-tsan-distinguish-volatile=1",
+    "-fsanitize=thread", "-fsanitize=bounds", "-fsanitize=shift-exponent",
+    "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
 DEVICE_FLAGS = (
     "-O1", "-g1", "-w", "-fdeclspec", "-fno-pie", "-ffp-contract=off", "-fno-strict-return",
-    "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-Wno-reserved-user-defined-literal",
+    "-fno-delete-null-pointer-checks", "-Wno-register",
 )  # fmt: skip
 """The program is built without tail calls and with frame pointers: return addresses locate
-collectives. Functions that end without a value return, as other compilers let them."""
+collectives. Functions that end without a value return, and methods may ask whether there is an
+object, as other compilers let them."""
 C_FLAGS = (
     "-std=gnu17", "-O1", "-g1", "-w", "-fno-pie", "-fno-strict-return",
     "-Wno-implicit-function-declaration", "-Wno-int-conversion", "-Wno-implicit-int",
@@ -55,7 +58,11 @@ C_FLAGS = (
 """Flags for plain C; the last five are warnings that clang 16 and newer make errors of."""
 _OF_HIP = re.compile(r"#\s*include\s*[<\"](hip|miopen/|rccl/)")
 _OF_CUDA = re.compile(r"#\s*include\s*[<\"](cuda|cu[a-z]+_)")
+_REFERENCES = re.compile(r"\btexture\s*<|\btextureReference\b")
+"""Texture references, which are declared only for programs that use them: others may have a type of
+their own with that name."""
 _UNDEFINED = re.compile(r"undefined reference to [`'](\w+)")
+_REPEATED = re.compile(r"multiple definition of [`'](\w+)")
 RUNTIME = "runtime.o"
 _WRAPS = ("-Wl,--wrap=malloc", "-Wl,--wrap=free", "-Wl,--no-demangle", "-no-pie")
 
@@ -65,7 +72,8 @@ class Complaint:
     """One kind of error that a run made, at one place in the program."""
 
     kind: str
-    """'race', 'out-of-bounds', 'uninitialised', 'barrier', 'barrier-exit', 'mask', 'hang'."""
+    """'race', 'out-of-bounds', 'uninitialised', 'barrier', 'barrier-exit', 'mask', 'shift' or
+    'hang'."""
     place: str
     """``file:line``, if the compiler recorded it."""
     count: int
@@ -113,6 +121,14 @@ class UndefinedError(BuildError):
         ours = [name for name in names if not name.startswith("_Z")]
         said = "the emulation has no" if ours else "it is defined in another file:"
         super().__init__(f"{said} {', '.join(ours or names)}")
+        self.names = tuple(names)
+
+
+class RepeatedError(BuildError):
+    """Functions or variables that several of the objects define."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"several units define {', '.join(names)}")
         self.names = tuple(names)
 
 
@@ -176,13 +192,15 @@ def compile_unit(
         return lower(rewritten(original) if is_host else with_sides(rewritten(original)))
 
     headers = lower_headers(text, includes, folder / f"{name}-headers", lowered)
-    runtime = "hip/hip_runtime.h" if _is_hip_with(text, headers) else "cuda_runtime.h"
+    texts = [text, *(p.read_text(errors="replace") for p in headers.rglob("*") if p.is_file())]
+    runtime = "hip/hip_runtime.h" if _is_hip_with(texts) else "cuda_runtime.h"
+    references = ("SIMT_TEXTURE_REFERENCES",) if any(map(_REFERENCES.search, texts)) else ()
     head = f'#include "{runtime}"\n#line 1 {json.dumps(name, ensure_ascii=False)}\n'
     source.write_text(head + lowered(text), errors="surrogateescape")
     flags = ("-std=c++17", *DEVICE_FLAGS, *(CHECKS if is_checked else ()))
     arch = () if is_host else (f"{name}={value}" for name, value in ARCH.items())
     folders = (HEADERS, LIBRARIES, headers, *includes)
-    _compile(source, object_, flags, folders, (*arch, *defines))
+    _compile(source, object_, flags, folders, (*arch, *references, *defines))
     return object_
 
 
@@ -217,26 +235,38 @@ def _compile(
     compile_with(clang, *flags, *words, "-c", str(source), "-o", str(object_))
 
 
-def link(objects: Sequence[Path], program: Path) -> None:
+def link(objects: Sequence[Path], program: Path, *, flags: Sequence[str] = ()) -> None:
     """Link objects, and shared libraries among them, with the emulation's runtime.
 
     Raises:
         UndefinedError: they use what neither they nor the emulation have.
+        RepeatedError: several of them define the same.
         BuildError: they cannot be linked for another reason.
     """
     clang = find_clang()
     assert clang is not None
     names = [str(object_) for object_ in (*objects, runtime())]
-    compile_with(clang, *_WRAPS, *names, "-o", str(program), "-lm")
+    compile_with(clang, *_WRAPS, *flags, *names, "-o", str(program), "-lm")
 
 
-def _is_hip_with(text: str, headers: Path) -> bool:
-    """Return whether a unit is HIP's, by what it and the headers that it includes from the project
-    include; a project's header may be written for both."""
-    if is_hip(text):
+def keep_apart(object_: Path, names: Iterable[str]) -> None:
+    """Make names that an object defines its own, which other objects then do not see.
+
+    Raises:
+        BuildError: there is no objcopy, or it refuses.
+    """
+    tool = shutil.which("objcopy") or shutil.which("llvm-objcopy")
+    if tool is None:
+        raise BuildError("no objcopy on PATH; run: apt-get install binutils")
+    compile_with(tool, *(f"--localize-symbol={name}" for name in names), str(object_))
+
+
+def _is_hip_with(texts: Sequence[str]) -> bool:
+    """Return whether a unit is HIP's, by what it (the first text) and the headers that it includes
+    from the project include; a project's header may be written for both."""
+    if is_hip(texts[0]):
         return True
-    texts = [p.read_text(errors="replace") for p in headers.rglob("*") if p.is_file()]
-    return any(map(is_hip, texts)) and not any(map(_OF_CUDA.search, (text, *texts)))
+    return any(map(is_hip, texts)) and not any(map(_OF_CUDA.search, texts))
 
 
 def is_hip(text: str) -> bool:
@@ -357,5 +387,7 @@ def compile_with(*command: str) -> None:
     if done.returncode:
         if absent := dict.fromkeys(_UNDEFINED.findall(done.stderr)):
             raise UndefinedError(tuple(absent))
+        if repeated := dict.fromkeys(_REPEATED.findall(done.stderr)):
+            raise RepeatedError(tuple(repeated))
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise BuildError("\n".join((errors or done.stderr.splitlines())[:8]))

@@ -13,11 +13,13 @@
 #define __HIP_DEVICE_COMPILE__ 1
 #endif
 #include <cuda_runtime.h>
+#ifdef __cplusplus
 // Those of CUDA's own headers that use names which are macros below.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_profiler_api.h>
+#endif
 #include <hip/names.h>
 
 #define HIP_SYMBOL(x) x
@@ -44,6 +46,7 @@
 #define hipGridDim_y gridDim.y
 #define hipGridDim_z gridDim.z
 
+#ifdef __cplusplus  // plain C calls the runtime alone
 // CUDA 13 takes a location where HIP takes a device.
 static inline cudaMemLocation hip_layer_place(int device) {
   cudaMemLocation place;
@@ -114,3 +117,4 @@ template <typename T, typename U> __device__ static inline void hip_layer_store(
 #define __builtin_amdgcn_s_sleep(n) __nanosleep(32 * (n))
 #define unsafeAtomicAdd atomicAdd
 #define amd_mixed_dot(a, b, c, saturate) __dp4a(a, b, c)
+#endif  // __cplusplus

@@ -19,10 +19,17 @@ from kernelwright.compiler.candidate.training import TrainedModule, open_trained
 from kernelwright.compiler.capture.capture import CannotCapture, Captured
 from kernelwright.compiler.capture.free import Freed
 from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
+from kernelwright.compiler.codegen.outline import is_product
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.flow import Unsupported
-from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.compiler.ir.ir import FreeSize, Program
+from kernelwright.compiler.ir.ir import (
+    Attention,
+    Call,
+    Contraction,
+    FreeSize,
+    Program,
+    Recurrence,
+)
 from kernelwright.compiler.ir.prepared import prepared_steps
 from kernelwright.compiler.ir.sizes import (
     Follows,
@@ -33,16 +40,7 @@ from kernelwright.compiler.ir.sizes import (
     next_prime,
     with_example,
 )
-from kernelwright.compiler.rewrite import (
-    BIASES,
-    IMAGES_TOO,
-    LAYOUTS,
-    ORDINARY,
-    RULES,
-    STEPS,
-    Rule,
-    rewrite,
-)
+from kernelwright.compiler.rewrite import rewrite
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
@@ -61,6 +59,7 @@ from kernelwright.proposers.rules.order import (
     is_mostly_products,
     operators,
 )
+from kernelwright.proposers.rules.variants import Variant, variants, variants_for_training
 
 EMITTERS = {
     "torch": "kernelwright.compiler.codegen.torch.emitter:LibraryEmitter",
@@ -80,65 +79,9 @@ FREEING_S, FREEING_SHARE = 0.01, 0.5
 the budget for it. On a Zen 5 core a graph of 5 nodes took 0.25 s, one of 190 nodes 2 s. An estimate
 from the graph gives the same candidates on a busy machine as on an idle one."""
 SHORT_OF_TIME = "freeing those of {n_nodes} operators takes longer than the budget allowed"
-SHORT_ROW = 8192
-"""Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
+WITH_PRODUCTS = (Contraction, Recurrence, Attention)
 N_FIRST = 4
 """Schedules per program and dialect in the first round; the best are refined later."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to rewrite and fuse the graph."""
-
-    name: str
-    fusion: Fusion
-    products: bool = False
-    """Whether matrix products and convolutions are own code if the dialect supports it."""
-    rules: tuple[Rule, ...] = RULES
-    """The rules that rewrite the graph before it is fused."""
-    partition: str = "recompute"
-    """How a training step is cut in two; of no account elsewhere."""
-
-
-def variants(device_kind: str) -> tuple[Variant, ...]:
-    """Return the ways to rewrite and fuse, the most promising first."""
-    many_rows = 2 if device_kind == "cpu" else 128  # blocks that keep two cores or a GPU busy
-    short_row = 0 if device_kind == "cpu" else SHORT_ROW
-    full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
-    if device_kind == "metal":  # no time chooses: the more is own code, the better
-        full = replace(full, least_attention=0)
-    if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
-        tensor_cores = (*RULES, *STEPS)
-        library = (*tensor_cores, *BIASES)
-        return (
-            Variant("fused, own matmul", full, products=True, rules=tensor_cores),
-            Variant("fused", full, rules=library),
-            Variant("fused, plain convolutions", full, rules=(*library, *ORDINARY)),
-            Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
-            Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
-            Variant(
-                "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library
-            ),
-            Variant("fused, formula unchanged", full, rules=()),
-        )
-    return (
-        # First, because it gains most if it applies; otherwise it is the same as "fused".
-        Variant("fused, own matmul", full, products=True),
-        Variant("fused", full),
-        Variant("fused, channels last", full, rules=(*RULES, *LAYOUTS)),
-        Variant("fused with recomputation", Fusion(join_rows=1, recompute_cost=40)),
-        Variant("one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False)),
-        Variant("fused, formula unchanged", full, rules=()),
-    )
-
-
-def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
-    """Return the same for training steps: no layouts of images, and two ways to cut in two."""
-    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
-    ways = variants(device_kind)
-    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
-    saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
-    return (first, saving, *others)
 
 
 @dataclass
@@ -450,6 +393,8 @@ def _scheduled(
     is_library = emitter.dialect == "torch" and not opened.parts[0].path and not is_training
     if not is_library and not any(program.own()):
         return
+    if not is_library and _has_no_own_product(opened, variant, program):
+        return
     schedules = _schedules(program, emitter, opened.target)
     if is_training:
         schedules = map(_without_runner, schedules)
@@ -458,6 +403,18 @@ def _scheduled(
     for schedule in itertools.islice(schedules, n_schedules):
         with contextlib.suppress(Unsupported):
             yield opened.proposal(variant, emitter, schedule)
+
+
+def _has_no_own_product(opened: OpenedTask, variant: Variant, program: Program) -> bool:
+    """Whether a variant with own products leaves all of them to the library, because the dialect
+    writes none. Then another variant, which does so on purpose, fuses more around them."""
+    if not variant.products or any(isinstance(step, WITH_PRODUCTS) for step in program.steps):
+        return False
+    calls = [step for step in program.steps if isinstance(step, Call)]
+    has_others = any(
+        not other.products and other.partition == variant.partition for other in opened.variants
+    )
+    return has_others and any(is_product(call) for call in calls)
 
 
 def _failed(brief: Brief, variant: Variant, emitter: Emitter) -> bool:

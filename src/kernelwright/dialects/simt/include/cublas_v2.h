@@ -4,6 +4,7 @@
 #define CUBLAS_V2_H_
 #include "cuda_runtime.h"
 #include "library_types.h"
+#include "simt/half.h"
 #define BLAS_KIND cudaDataType
 #define BLAS_KINDS(name) CUDA_##name
 #define BLAS(name) cublas##name

@@ -21,7 +21,10 @@ using SIMT_BALLOT = unsigned;
 #include "simt/warp.h"
 #define API(name) cuda##name
 #include "simt/api.h"
+#define API_MAKE(name) make_cuda##name
+#include "simt/arrays.h"
 #include "simt/texture.h"
+#undef API_MAKE
 #undef API
 using cudaError = cudaError_t;
 // Names of CUDA before 4.0.

@@ -29,8 +29,25 @@ using SIMT_BALLOT = unsigned long long;
 #include "simt/warp.h"
 #define API(name) hip##name
 #include "simt/api.h"
+#define API_MAKE(name) make_hip##name
+#include "simt/arrays.h"
 #include "simt/texture.h"
+#undef API_MAKE
 #undef API
+using hipDevice_t = int;
+using hipCtx_t = struct hipCtx*;
+using hipDeviceptr_t = void*;
+#define DRIVER(name) hip##name
+#define POINTER hipDeviceptr_t
+#define CONTEXT hipCtx_t
+#define RESULT hipError_t
+#include "simt/driver.h"
+#undef DRIVER
+#undef POINTER
+#undef CONTEXT
+#undef RESULT
+inline hipError_t hipDrvGetErrorString(hipError_t e, const char** said) { *said = hipGetErrorString(e); return hipSuccess; }
+inline hipError_t hipDrvGetErrorName(hipError_t e, const char** said) { *said = hipGetErrorName(e); return hipSuccess; }
 struct hipDeviceProp_t { API_DEVICE_FIELDS };
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* p, int d) { return hipFillProperties(p, d); }
 enum hipDeviceAttribute_t {

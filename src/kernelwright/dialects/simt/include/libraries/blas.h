@@ -148,3 +148,53 @@ inline BLAS(Status_t) BLAS(GemmEx)(BLAS(Handle_t) h, BLAS(Operation_t) ta, BLAS(
     BLAS(ComputeType_t) compute, BLAS(GemmAlgo_t) how) {
   return BLAS(GemmStridedBatchedEx)(h, ta, tb, m, n, k, alpha, a, ka, lda, 0, b, kb, ldb, 0, beta, c, kc, ldc, 0, 1, compute, how);
 }
+
+// Products of half precision, summed in float.
+inline BLAS(Status_t) BLAS(HgemmStridedBatched)(BLAS(Handle_t), BLAS(Operation_t) ta, BLAS(Operation_t) tb, int m, int n, int k,
+    const __half* alpha, const __half* a, int lda, long long sa, const __half* b, int ldb, long long sb, const __half* beta, __half* c, int ldc, long long sc, int batches) {
+  for (long batch = 0; batch < batches; ++batch)
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) {
+        float sum = 0;
+        for (int l = 0; l < k; ++l)
+          sum += static_cast<float>(a[batch * sa + (ta == BLAS_C(OP_N) ? i + 1l * l * lda : l + 1l * i * lda)]) *
+                 static_cast<float>(b[batch * sb + (tb == BLAS_C(OP_N) ? l + 1l * j * ldb : j + 1l * l * ldb)]);
+        __half& at = c[batch * sc + i + 1l * j * ldc];
+        const float x = *alpha, y = *beta;
+        at = __half(x * sum + (y == 0 ? 0.0f : y * static_cast<float>(at)));
+      }
+  return BLAS_C(STATUS_SUCCESS);
+}
+inline BLAS(Status_t) BLAS(Hgemm)(BLAS(Handle_t) h, BLAS(Operation_t) ta, BLAS(Operation_t) tb, int m, int n, int k,
+    const __half* alpha, const __half* a, int lda, const __half* b, int ldb, const __half* beta, __half* c, int ldc) {
+  return BLAS(HgemmStridedBatched)(h, ta, tb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
+}
+inline BLAS(Status_t) BLAS(HgemmBatched)(BLAS(Handle_t) h, BLAS(Operation_t) ta, BLAS(Operation_t) tb, int m, int n, int k,
+    const __half* alpha, const __half* const a[], int lda, const __half* const b[], int ldb, const __half* beta, __half* const c[], int ldc, int count) {
+  for (int i = 0; i < count; ++i) BLAS(Hgemm)(h, ta, tb, m, n, k, alpha, a[i], lda, b[i], ldb, beta, c[i], ldc);
+  return BLAS_C(STATUS_SUCCESS);
+}
+
+// Vectors of any kind; sums are rounded once, at the end.
+inline BLAS(Status_t) BLAS(DotEx)(BLAS(Handle_t), int n, const void* x, BLAS_KIND kx, int incx, const void* y, BLAS_KIND ky, int incy, void* out, BLAS_KIND kind, BLAS_KIND) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += BLAS(AtKind)(x, kx, 1l * i * incx) * BLAS(AtKind)(y, ky, 1l * i * incy);
+  BLAS(ToKind)(out, kind, 0, sum);
+  return BLAS_C(STATUS_SUCCESS);
+}
+inline BLAS(Status_t) BLAS(Nrm2Ex)(BLAS(Handle_t) h, int n, const void* x, BLAS_KIND kx, int incx, void* out, BLAS_KIND kind, BLAS_KIND compute) {
+  BLAS(DotEx)(h, n, x, kx, incx, x, kx, incx, out, kind, compute);
+  BLAS(ToKind)(out, kind, 0, __builtin_sqrt(BLAS(AtKind)(out, kind, 0)));
+  return BLAS_C(STATUS_SUCCESS);
+}
+inline BLAS(Status_t) BLAS(AxpyEx)(BLAS(Handle_t), int n, const void* alpha, BLAS_KIND ka, const void* x, BLAS_KIND kx, int incx, void* y, BLAS_KIND ky, int incy, BLAS_KIND) {
+  for (int i = 0; i < n; ++i) {
+    const double sum = BLAS(AtKind)(alpha, ka, 0) * BLAS(AtKind)(x, kx, 1l * i * incx) + BLAS(AtKind)(y, ky, 1l * i * incy);
+    BLAS(ToKind)(y, ky, 1l * i * incy, sum);
+  }
+  return BLAS_C(STATUS_SUCCESS);
+}
+inline BLAS(Status_t) BLAS(ScalEx)(BLAS(Handle_t), int n, const void* alpha, BLAS_KIND ka, void* x, BLAS_KIND kx, int incx, BLAS_KIND) {
+  for (int i = 0; i < n; ++i) BLAS(ToKind)(x, kx, 1l * i * incx, BLAS(AtKind)(alpha, ka, 0) * BLAS(AtKind)(x, kx, 1l * i * incx));
+  return BLAS_C(STATUS_SUCCESS);
+}

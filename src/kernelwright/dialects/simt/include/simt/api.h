@@ -174,10 +174,10 @@ inline API(Error_t) API(Memcpy)(void* to, const void* from, std::size_t n, API(M
 }
 inline API(Error_t) API(MemcpyPeer)(void* to, int, const void* from, int, std::size_t n) { std::memmove(to, from, n); return API(Success); }
 inline API(Error_t) API(Memcpy2DAsync)(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                                       std::size_t width, std::size_t height, API(MemcpyKind), API(Stream_t) s = nullptr) {
+                                       std::size_t width, std::size_t height, API(MemcpyKind) kind, API(Stream_t) s = nullptr) {
   simt::enqueue(s, [=] {
     for (std::size_t row = 0; row < height; ++row)
-      std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+      API(Memcpy)(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width, kind);
   });
   return API(Success);
 }
@@ -251,6 +251,12 @@ template <typename P> API(Error_t) API(FillProperties)(P* p, int device) {
   p->maxBlocksPerMultiProcessor = 16, p->regsPerMultiprocessor = 65536;
   p->memPitch = 2147483647, p->textureAlignment = 512, p->texturePitchAlignment = 32;
   p->surfaceAlignment = 512, p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = 65536;
+  p->maxTexture1DLinear = 1 << 27, p->maxSurface1D = p->maxSurface2D[0] = p->maxSurface2D[1] = 32768;
+  for (int& extent : p->maxTexture3D) extent = 16384;
+  for (int& extent : p->maxTexture2DLinear) extent = 65536;
+  p->deviceOverlap = p->streamPrioritiesSupported = p->pageableMemoryAccess = 1;
+  p->globalL1CacheSupported = p->localL1CacheSupported = p->computePreemptionSupported = 1;
+  p->singleToDoublePrecisionPerfRatio = 2;
   return API(Success);
 }
 

@@ -177,7 +177,7 @@ SIMT_COORDINATES(simt_GridDim, gridDim, simt_grid_dim)
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __constant__ static
+#define __constant__
 #define __managed__
 #define __grid_constant__
 #define __shared__ static

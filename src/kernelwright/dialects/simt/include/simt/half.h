@@ -72,6 +72,7 @@ __host__ __device__ inline __half2 __h2div(__half2 a, __half2 b) { return __hdiv
 __host__ __device__ inline __half __hneg(__half a) { return simt_half(-a.value); }
 __host__ __device__ inline __half2 __hneg2(__half2 a) { return {__hneg(a.x), __hneg(a.y)}; }
 __host__ __device__ inline __half operator-(__half a) { return __hneg(a); }
+__host__ __device__ inline __half operator+(__half a) { return a; }
 __host__ __device__ inline __half __habs(__half a) { return a.value < 0 ? __hneg(a) : a; }
 __host__ __device__ inline __half __hfma(__half a, __half b, __half c) {
   return __half(fma(static_cast<double>(a.value), static_cast<double>(b.value), static_cast<double>(c.value)));

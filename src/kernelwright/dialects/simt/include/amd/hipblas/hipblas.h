@@ -4,6 +4,7 @@
 #pragma once
 #define HIPBLAS_H
 #include <hip/hip_complex.h>
+#include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <hip/library_types.h>
 #define BLAS_KIND hipDataType
@@ -16,6 +17,7 @@
 #undef BLAS_KIND
 #undef BLAS_KINDS
 constexpr hipblasStatus_t HIPBLAS_STATUS_HANDLE_IS_NULLPTR = static_cast<hipblasStatus_t>(9), HIPBLAS_STATUS_INVALID_ENUM = static_cast<hipblasStatus_t>(10), HIPBLAS_STATUS_UNKNOWN = static_cast<hipblasStatus_t>(11);
+using hipblasHalf = __half;  // as with HIPBLAS_USE_HIP_HALF
 extern "C" {
 inline const char* hipblasStatusToString(hipblasStatus_t status) { return status ? "failed" : "success"; }
 #define HIPBLAS(name) hipblasStatus_t hipblas##name

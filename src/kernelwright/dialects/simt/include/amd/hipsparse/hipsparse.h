@@ -94,6 +94,9 @@ SPARSE(DnVecSetValues)(hipsparseDnVecDescr_t, void*);
 SPARSE(DnVecGetValues)(hipsparseConstDnVecDescr_t, void**);
 SPARSE(CreateDnMat)(hipsparseDnMatDescr_t*, int64_t rows, int64_t columns, int64_t ld, void* values, hipDataType, hipsparseOrder_t);
 SPARSE(DestroyDnMat)(hipsparseDnMatDescr_t);
+SPARSE(DnMatSetStridedBatch)(hipsparseDnMatDescr_t, int count, int64_t stride);
+SPARSE(CooSetStridedBatch)(hipsparseSpMatDescr_t, int count, int64_t stride);
+SPARSE(CsrSetStridedBatch)(hipsparseSpMatDescr_t, int count, int64_t starts_stride, int64_t values_stride);
 // ---- products
 #define SPARSE_MV hipsparseHandle_t, hipsparseOperation_t, const void* alpha, hipsparseConstSpMatDescr_t, hipsparseConstDnVecDescr_t, const void* beta, hipsparseDnVecDescr_t, hipDataType, hipsparseSpMVAlg_t
 SPARSE(SpMV_bufferSize)(SPARSE_MV, size_t*);

@@ -1,0 +1,210 @@
+"""One kernel in SASS → one function in C, with a finding for each instruction that has no row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kernelwright.lift.banks import KernelBanks
+from kernelwright.lift.control import HANDLED, Flow, control, flow_of, label
+from kernelwright.lift.cubin import Parameter
+from kernelwright.lift.operands import C_TYPES, READERS, written
+from kernelwright.lift.rows import Bound, bind, rows
+from kernelwright.lift.sass import Instruction, SassKernel
+
+_REGISTERS = re.compile(r"\bU?R\d+\b")
+_PREDICATES = re.compile(r"\bU?P\d\b")
+N_PREDICATES = 7
+_SHARED_READ, _SHARED_WRITE = ("LDS",), ("STS",)
+_MEETING = ("BAR", "WARPSYNC", "SHFL", "VOTE", "MATCH", "REDUX", "ATOMS")
+"""Instructions at which lanes of a warp meet anyway."""
+
+
+@dataclass(frozen=True)
+class Unlifted:
+    """An instruction without a row or with operands that no row takes."""
+
+    line: int
+    text: str
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class LiftedKernel:
+    """A kernel as C; ``c`` is empty if an instruction of it was not lifted."""
+
+    name: str
+    c: str
+    unlifted: tuple[Unlifted, ...]
+    parameters: tuple[Parameter, ...]
+    n_instructions: int
+    used: tuple[str, ...] = ()
+    """Full mnemonics of its instructions, each once."""
+
+
+def lift_kernel(kernel: SassKernel, banks: KernelBanks, *, file: str) -> LiftedKernel:
+    """Lift one kernel; ``file`` is its text's name, for compilers' messages."""
+    flow = flow_of(kernel.instructions)
+    instructions = [i for i in kernel.instructions if i.address in flow.reached]
+    known = frozenset(i.address for i in instructions)
+    lines: list[str] = []
+    unlifted: list[Unlifted] = []
+    meets = _meetings(instructions, flow.labels)
+    for now in instructions:
+        body = _instruction(now, flow, known, banks)
+        if isinstance(body, Unlifted):
+            unlifted.append(body)
+            continue
+        lines += [f"{label(now.address)}:;"] if now.address in flow.labels else []
+        lines.append(f'#line {now.line} "{file}"')
+        lines += ["LANES_MEET();"] if now.address in meets else []
+        lines.append(_guarded(now, body))
+    facts = banks.facts
+    parameters = facts.parameters or _parameters_read(instructions, facts.parameter_base)
+    text = "" if unlifted else _function(kernel, lines, parameters)
+    used = tuple(dict.fromkeys(i.mnemonic for i in instructions))
+    return LiftedKernel(kernel.name, text, tuple(unlifted), parameters, len(instructions), used)
+
+
+def _instruction(
+    now: Instruction, flow: Flow, known: frozenset[int], banks: KernelBanks
+) -> str | Unlifted:
+    if now.mnemonic in HANDLED:
+        text = control(now, flow, known, banks)
+        return _unlifted(now) if text is None else text
+    bound = bind(now.mnemonic, now.operands, banks)
+    return _unlifted(now) if bound is None else _statement(bound)
+
+
+def _statement(bound: Bound) -> str:
+    """Return a row's C with its operands around it."""
+    parts = [f"const {_type(slot.kind)} {slot.name} = {value};" for slot, value in bound.inputs
+             if slot.kind in READERS]  # fmt: skip
+    parts += [f"{_type(slot.kind)} {slot.name};" for slot, _ in bound.results]
+    parts.append(bound.row.c)
+    parts += [written(slot, text) for slot, text in bound.results if text]
+    return "{ " + " ".join(part for part in parts if part) + " }"
+
+
+def _type(kind: str) -> str:
+    return C_TYPES.get(kind, kind)
+
+
+def _guarded(now: Instruction, body: str) -> str:
+    if not body or now.guard in ("PT", "UPT"):
+        return body
+    return f"if ({now.guard.replace('PT', 'true')}) {{ {body} }}" if now.guard else body
+
+
+def _unlifted(now: Instruction) -> Unlifted:
+    if now.mnemonic in rows() or now.mnemonic in HANDLED:
+        reason = "no row takes these operands"
+    elif any(name.partition(".")[0] == now.base for name in rows()):
+        reason = "no row has all of these modifiers"
+    else:
+        reason = f"no row for {now.base}"
+    return Unlifted(now.line, str(now), reason, _ADVICE.get(now.base, _USUAL))
+
+
+_USUAL = "port the program's CUDA source, or add a row to lift/tables with its probe"
+_ADVICE = {
+    **dict.fromkeys(
+        ("TEX", "TLD", "TLD4", "SULD", "SUST", "SUATOM", "TXQ"),
+        "textures and surfaces are not lifted: read from plain memory in the source",
+    ),
+    **dict.fromkeys(
+        ("HMMA", "IMMA", "DMMA", "HGMMA", "BMMA", "QGMMA"),
+        "this product of matrices is not lifted: use rocWMMA in a port of the source",
+    ),
+    **dict.fromkeys(
+        ("UTMALDG", "UTMASTG", "SYNCS", "LDGSTS", "LDGDEPBAR", "UBLKCP"),
+        "asynchronous copies are not lifted: build the program for sm_70 or load by threads",
+    ),
+    **dict.fromkeys(("CALL", "JMP", "BRX", "JMX", "RET"),
+                    "calls of other functions are not lifted: inline them"),
+}  # fmt: skip
+
+
+def _meetings(instructions: Sequence[Instruction], labels: Iterable[int]) -> frozenset[int]:
+    """Return the shared memory accesses before which the twin's lanes have to meet.
+
+    The lanes of a warp read and write shared memory in step, and programs rely on it between
+    barriers. The twin's threads run one after the other, so that they wait for each other between a
+    read and a write, in either order, of one stretch without branches.
+    """
+    found, pending = set(), set[str]()
+    places = frozenset(labels)
+    for now in instructions:
+        if now.address in places or now.base in _MEETING or now.mnemonic in HANDLED:
+            pending.clear()
+        other = {_SHARED_READ[0]: _SHARED_WRITE[0], _SHARED_WRITE[0]: _SHARED_READ[0]}
+        if (before := other.get(now.base)) is None:
+            continue
+        if before in pending:
+            found.add(now.address)
+            pending.clear()
+        pending.add(now.base)
+    return frozenset(found)
+
+
+def _function(kernel: SassKernel, lines: list[str], parameters: Sequence[Parameter]) -> str:
+    body = "\n".join(lines)
+    text = re.sub(r"^#line.*$", "", body, flags=re.MULTILINE)
+    registers = sorted(set(_REGISTERS.findall(text)))
+    predicates = {f"P{k}" for k in range(N_PREDICATES)} if "PREDICATES" in text else set()
+    predicates |= set(_PREDICATES.findall(text))
+    declared = [f"u32 {name} = 0;" for name in registers]
+    declared += [f"bool {name} = false;" for name in sorted(predicates)]
+    declared += ["u32 barrier_result = 0;"] if "barrier_result" in text else []
+    if "stack" in text:
+        declared.append(f"_Alignas(16) u8 stack[{_stack_bytes(kernel.instructions)}];")
+    types, given = _signature(kernel.name, parameters)
+    return f"{types}KERNEL(NAMED({kernel.name}), ({given})) {{\n{' '.join(declared)}\n{body}\n}}\n"
+
+
+def _stack_bytes(instructions: Iterable[Instruction]) -> int:
+    """Return the local memory of a thread: all that is ever taken from the stack's pointer."""
+    taken = 0
+    for now in instructions:
+        if now.base in ("IADD3", "VIADD") and now.operands[:2] == ("R1", "R1"):
+            amount = int(now.operands[2], 16) if now.operands[2].lstrip("-")[:2] == "0x" else 0
+            signed = amount - (1 << 32) if amount >> 31 == 1 else amount
+            taken += max(-signed, 0)
+    return max(taken, 16)
+
+
+def _signature(name: str, parameters: Sequence[Parameter]) -> tuple[str, str]:
+    """Return the types of a kernel's parameters, and the parameters: blocks of bytes that lie where
+    CUDA has them."""
+    types, given, end = "", [], 0
+    for k, parameter in enumerate(parameters):
+        align = 1
+        while -(-end // align) * align != parameter.offset:
+            align *= 2
+        while (
+            align < 8 and parameter.offset % (2 * align) == 0 and parameter.size % (2 * align) == 0
+        ):
+            align *= 2
+        types += f"typedef struct {{ _Alignas({align}) u8 bytes[{parameter.size}]; }} {name}_{k};\n"
+        given.append(f"{name}_{k} p{k}")
+        end = parameter.offset + parameter.size
+    return types, ", ".join(given) or "void"
+
+
+def _parameters_read(instructions: Iterable[Instruction], base: int) -> tuple[Parameter, ...]:
+    """Return one block of bytes for all arguments that the code reads, if nothing says more."""
+    offsets = [
+        int(at, 16) - base
+        for now in instructions
+        for operand in now.operands
+        for at in re.findall(r"c\[0x0\]\[(0x[0-9a-f]+)\]", operand)
+    ]
+    end = max((at for at in offsets if at >= 0), default=-8) + 8
+    return (Parameter(0, end),) if end else ()
+
+
+def used_rows(kernels: Iterable[LiftedKernel]) -> Iterator[str]:
+    """Yield the mnemonics of kernels, each once."""
+    yield from dict.fromkeys(name for kernel in kernels for name in kernel.used)

@@ -1,0 +1,74 @@
+"""Variants: the ways to rewrite and fuse a captured graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kernelwright.compiler.fuse.fuse import Fusion
+from kernelwright.compiler.rewrite import (
+    BIASES,
+    IMAGES_TOO,
+    LAYOUTS,
+    ORDINARY,
+    RULES,
+    STEPS,
+    Rule,
+)
+
+SHORT_ROW = 8192
+"""Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to rewrite and fuse the graph."""
+
+    name: str
+    fusion: Fusion
+    products: bool = False
+    """Whether matrix products and convolutions are own code if the dialect supports it."""
+    rules: tuple[Rule, ...] = RULES
+    """The rules that rewrite the graph before it is fused."""
+    partition: str = "recompute"
+    """How a training step is cut in two; of no account elsewhere."""
+
+
+def variants(device_kind: str) -> tuple[Variant, ...]:
+    """Return the ways to rewrite and fuse, the most promising first."""
+    many_rows = 2 if device_kind == "cpu" else 128  # blocks that keep two cores or a GPU busy
+    short_row = 0 if device_kind == "cpu" else SHORT_ROW
+    full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
+    if device_kind == "metal":  # no time chooses: the more is own code, the better
+        full = replace(full, least_attention=0)
+    if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
+        tensor_cores = (*RULES, *STEPS)
+        library = (*tensor_cores, *BIASES)
+        return (
+            Variant("fused, own matmul", full, products=True, rules=tensor_cores),
+            Variant("fused", full, rules=library),
+            Variant("fused, plain convolutions", full, rules=(*library, *ORDINARY)),
+            Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
+            Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
+            Variant(
+                "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library
+            ),
+            Variant("fused, formula unchanged", full, rules=()),
+        )
+    return (
+        # First, because it gains most if it applies; otherwise it is the same as "fused".
+        Variant("fused, own matmul", full, products=True),
+        Variant("fused", full),
+        Variant("fused, channels last", full, rules=(*RULES, *LAYOUTS)),
+        Variant("fused with recomputation", Fusion(join_rows=1, recompute_cost=40)),
+        Variant("one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False)),
+        Variant("fused, formula unchanged", full, rules=()),
+    )
+
+
+def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
+    """Return the same for training steps: no layouts of images, and two ways to cut in two."""
+    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
+    ways = variants(device_kind)
+    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
+    saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
+    return (first, saving, *others)
