@@ -130,8 +130,8 @@ def difference(first: Target, other: Target) -> str:
 
 
 class Paced:
-    """Tells at most one step a second, and the last one: one process hears a whole cluster. Notices
-    are always told."""
+    """Tells at most one step a second, notices apart, and the last one: one process receives the
+    steps of a whole cluster."""
 
     def __init__(self, tell: OnStep) -> None:
         self._tell = tell
