@@ -344,7 +344,8 @@ class _ClusterResident:
 
 
 def _tell(actor: Any, number: int, step: Any) -> None:
-    actor.tell.remote(number, step)
+    """Tell a step, and wait until it is known: the end of the work is never known before it."""
+    _ray().get(actor.tell.remote(number, step))
 
 
 def _model_of(needs: Mapping[str, float]) -> dict[str, float]:
