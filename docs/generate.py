@@ -106,7 +106,7 @@ TABLES = {
     "call": "One request to a language model with its answer, tokens and cost.",
     "exemplar": "A candidate that a proposer had been shown, and in which role.",
     "evaluation": "One verdict.",
-    "timing": "One measured time in nanoseconds; null if not measured in that round.",
+    "timing": "The measured times of a verdict in nanoseconds, by series and round.",
     "outline": "What the steps of a program that was tried do, and how much of it; no schedule.",
     "trial": "What the tuner measured of one candidate; never a verdict.",
     "appended": "The id of a transaction: one whose confirmation was lost is not done twice.",

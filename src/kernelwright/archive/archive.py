@@ -165,7 +165,7 @@ class Archive:
         ``workload`` is the one judged on, where it is not in the archive yet.
         """
         found = rows.from_evaluation(evaluation) | {"run": run, "created_at": now()}
-        samples = rows.from_timing(evaluation.timing) if evaluation.timing else []
+        samples = [rows.from_timing(evaluation.timing)] if evaluation.timing else []
         of_workload = [content(tables.workload, rows.from_content(workload))] if workload else []
         self._writer.add(
             *of_workload,
@@ -199,13 +199,25 @@ class Archive:
 
     # -- what is read back ---------------------------------------------------------------------
 
-    def tasks(self) -> list[Task]:
-        """All tasks, in the order in which they were first run."""
+    def tasks(self, name: str | None = None) -> list[Task]:
+        """All tasks, or those with this name, in the order in which they were first run."""
         first = sa.select(sa.func.min(tables.run.c.id)).where(
             tables.run.c.task == tables.task.c.digest
         )
         query = sa.select(tables.task).order_by(first.scalar_subquery(), tables.task.c.name)
+        if name is not None:
+            query = query.where(tables.task.c.name == name)
         return [rows.to_task(row) for row in self._read(query)]
+
+    def find_task(self, digest: str) -> Task | None:
+        """The task with exactly this digest, if there is one."""
+        found = self._read(sa.select(tables.task).where(tables.task.c.digest == digest))
+        return rows.to_task(found[0]) if found else None
+
+    def last_run(self) -> Run | None:
+        """The newest run of all."""
+        found = self._read(sa.select(tables.run).order_by(tables.run.c.id.desc()).limit(1))
+        return Run(**found[0]) if found else None
 
     def task(self, digest: str) -> Task:
         """The task with this digest, or with a digest that begins so.
@@ -238,7 +250,6 @@ class Archive:
             wanted.append(tables.proposal.c.run == run)
         return self._proposals(*wanted)
 
-    @until_back
     def evaluations(
         self,
         *,
@@ -259,22 +270,23 @@ class Archive:
             )
             if value is not None
         ]
-        joined = evaluation.join(environment, evaluation.c.environment == environment.c.digest)
-        found = (
-            sa.select(evaluation, *_without_digest(environment)).select_from(joined).where(*wanted)
-        )
-        samples = (
-            sa.select(tables.timing)
-            .join_from(joined, tables.timing, tables.timing.c.evaluation == evaluation.c.id)
+        query = (
+            sa.select(evaluation, *_without_digest(environment), tables.timing.c.samples_ns)
+            .join_from(evaluation, environment, evaluation.c.environment == environment.c.digest)
+            .outerjoin(tables.timing, tables.timing.c.evaluation == evaluation.c.id)
             .where(*wanted)
-            .order_by(tables.timing.c.evaluation, tables.timing.c.round)
         )
-        by_evaluation: dict[int, list[sa.RowMapping]] = {}
-        with self._reading() as connection:
-            verdicts = connection.execute(found.order_by(evaluation.c.id)).mappings().all()
-            for row in connection.execute(samples).mappings():
-                by_evaluation.setdefault(row["evaluation"], []).append(row)
-        return [rows.to_evaluation(row, by_evaluation.get(row["id"], ())) for row in verdicts]
+        return [rows.to_evaluation(row) for row in self._read(query.order_by(evaluation.c.id))]
+
+    def count_evaluations(self, task: str) -> dict[str, int]:
+        """The numbers of verdicts on a task, by device."""
+        of_task = (
+            sa.select(tables.environment.c.device, sa.func.count().label("n"))
+            .join_from(tables.evaluation, tables.environment)
+            .where(tables.evaluation.c.task == task)
+            .group_by(tables.environment.c.device)
+        )
+        return {row["device"]: row["n"] for row in self._read(of_task)}
 
     def judged_at(self, evaluation: Evaluation) -> str:
         """The time of the last verdict on the same candidate by the same judge in the same place,

@@ -85,17 +85,13 @@ def from_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     return row
 
 
-def from_timing(timing: Timing) -> list[dict[str, Any]]:
-    """The samples of a verdict, without its number."""
-    return [
-        {"series": series, "round": position, "ns": ns}
-        for series, samples in timing.samples_ns.items()
-        for position, ns in enumerate(samples)
-    ]
+def from_timing(timing: Timing) -> dict[str, Any]:
+    """The row of a verdict's samples, without its number."""
+    return {"samples_ns": {name: list(samples) for name, samples in timing.samples_ns.items()}}
 
 
-def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluation:
-    """From a row of evaluation joined with its environment, and its timings in order of round."""
+def to_evaluation(row: RowMapping) -> Evaluation:
+    """From a row of evaluation joined with its environment and its samples."""
     parts: dict[str, Any] = {
         "environment": _part(row, ("device", "facts")),
         "cost": _part(row, _COST),
@@ -106,10 +102,7 @@ def to_evaluation(row: RowMapping, timing_rows: Iterable[RowMapping]) -> Evaluat
         errors = {name: math.nan if row[name] is None else row[name] for name in _ERRORS}
         parts["numerics"] = errors | _part(row, ("distributions",))
     if row["strongest"] is not None:
-        samples: dict[str, list[int | None]] = {}
-        for timing in timing_rows:
-            samples.setdefault(timing["series"], []).append(timing["ns"])
-        parts["timing"] = _part(row, _TIMING) | {"samples_ns": samples} | (row["windows"] or {})
+        parts["timing"] = _part(row, (*_TIMING, "samples_ns")) | (row["windows"] or {})
     return from_columns(Evaluation, {**row, **parts})
 
 

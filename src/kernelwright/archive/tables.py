@@ -186,9 +186,7 @@ timing = sa.Table(
     "timing",
     METADATA,
     _key("evaluation", sa.Integer, of="evaluation.id"),
-    _key("series"),
-    _key("round", sa.Integer),
-    _column("ns", BIG, null=True),  # null where the series was not measured in that round
+    _column("samples_ns", Packed),  # by series, in order of round; null where not measured
 )
 
 # -- what the tuner measured; no verdict rests on it ---------------------------------------------

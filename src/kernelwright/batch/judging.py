@@ -84,13 +84,14 @@ def _judge_all(
             Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
         ):
             archive.add_task(task, [judge.workload])
-            verdicts |= _known(archive, judge)
+            verdicts |= _known(archive, judge, settings.timed)
             run = archive.start_run(task, replace(settings, proposers=()))
             todo: dict[str, CandidateFile] = {}
             for file in files:
                 if file.candidate is not None and file.candidate.digest not in verdicts:
                     todo.setdefault(file.candidate.digest, file)
-            found = judge.evaluate_all([file.candidate for file in todo.values()])
+            candidates = [file.candidate for file in todo.values()]
+            found = judge.evaluate_all(candidates, timed=settings.timed)
             with contextlib.closing(found):
                 for digest, file in todo.items():
                     n_done = sum(known.is_settled for known in _decided(files, verdicts))
@@ -104,12 +105,13 @@ def _judge_all(
     return Batch(task, _decided(files, verdicts))
 
 
-def _known(archive: Archive, judge: Judge) -> dict[str, Evaluation]:
+def _known(archive: Archive, judge: Judge, is_timed: bool) -> dict[str, Evaluation]:
     fitting = [
         (proposal, verdict)
         for proposal, verdict in archive.history(judge.task.digest, judge_version=JUDGE_VERSION)
         if verdict.environment.digest == judge.environment.digest
         and verdict.workload == judge.workload.digest
+        and not (is_timed and verdict.passed and verdict.timing is None)
     ]
     return {verdict.candidate: verdict for _, verdict in ranking.latest(fitting)}
 

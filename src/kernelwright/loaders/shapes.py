@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,24 +63,26 @@ def at_shape(task: Task, function: str, number: int) -> Task:
     return replace(task, source=task.source.rstrip() + text)
 
 
-def main_task_of(task: Task, tasks: Iterable[Task]) -> Task:
-    """Return the task of ``tasks`` that lists the shape which this one is about, else the task."""
+def main_task_of(task: Task, tasks: Callable[[], Iterable[Task]]) -> Task:
+    """Return the known task that lists the shape which this one is about, else the task; ``tasks``
+    returns the known ones, and is called only for a task that is about a shape."""
     head, mark, _ = task.source.rpartition(_MARK)
-    same = (each for each in tasks if each.source.rstrip() == head and each.entry == task.entry)
-    return next(same, task) if mark else task
+    if not mark:
+        return task
+    same = (each for each in tasks() if each.source.rstrip() == head and each.entry == task.entry)
+    return next(same, task)
 
 
-def at_shapes_of(task: Task, tasks: Iterable[Task]) -> list[tuple[Task, bool]]:
-    """Return those of ``tasks`` that are ``task`` at one of its shapes, in their order, each with
-    whether it is held out; the task itself is not among them."""
-    by_digest = {each.digest: each for each in tasks}
+def at_shapes_of(task: Task, find: Callable[[str], Task | None]) -> list[tuple[Task, bool]]:
+    """Return the tasks that are ``task`` at one of its further shapes, in their order, each with
+    whether it is held out; ``find`` returns a known task by its digest."""
     found = []
     for function in FURTHER:
         for number in itertools.count():
-            digest = at_shape(task, function, number).digest
-            if digest not in by_digest:
+            known = find(at_shape(task, function, number).digest)
+            if known is None:
                 break
-            found.append((by_digest[digest], function == HELD_OUT))
+            found.append((known, function == HELD_OUT))
     return found
 
 

@@ -199,8 +199,7 @@ def chapters(
 ) -> list[Chapter]:  # fmt: skip
     """Every task (or the one with this digest) on every device that it was judged on, with the
     verdicts of wanted environments."""
-    known = archive.tasks()
-    tasks = known if task is None else [archive.task(task)]
+    tasks = archive.tasks() if task is None else [archive.task(task)]
     found = []
     for each in tasks:
         whole = [p for p in archive.history(each.digest) if is_wanted(p[1].environment)]
@@ -223,7 +222,7 @@ def chapters(
                 gpu,
                 trials=archive.newest_trials(each.digest, environment=environment),
                 ended=_ended(archive.runs(each.digest), device, gpu),
-                shapes=_shapes(archive, each, known, (device, gpu)),
+                shapes=_shapes(archive, each, (device, gpu)),
             )
             best = chapter.best
             lineage = archive.lineage(best[1].candidate) if best else []
@@ -242,11 +241,9 @@ def _ended(runs: Sequence[Run], device: str, gpu: str) -> Mapping[str, Any]:
     return found
 
 
-def _shapes(
-    archive: Archive, task: Task, known: Sequence[Task], place: tuple[str, str]
-) -> list[AtShape]:
+def _shapes(archive: Archive, task: Task, place: tuple[str, str]) -> list[AtShape]:
     found = []
-    for at, is_holdout in at_shapes_of(task, known):
+    for at, is_holdout in at_shapes_of(task, archive.find_task):
         whole = archive.history(at.digest)
         here = [p for p in whole if (p[1].environment.device, p[1].environment.gpu) == place]
         name = at.name.removeprefix(f"{task.name}-")

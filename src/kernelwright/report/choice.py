@@ -18,12 +18,12 @@ def chosen_task(archive: Archive, name: str | None) -> Task:
         UsageError: there is none.
     """
     if name is not None:
-        named = [task for task in archive.tasks() if task.name == name]
+        named = archive.tasks(name)
         return named[-1] if named else archive.task(name)
-    runs = archive.runs()
-    if not runs:
+    last = archive.last_run()
+    if last is None:
         raise UsageError("the archive is empty", seen="no runs", do="run kernelwright optimize")
-    return main_task_of(archive.task(runs[-1].task), archive.tasks())
+    return main_task_of(archive.task(last.task), archive.tasks)
 
 
 def best_of(archive: Archive, task: Task) -> Pair | None:

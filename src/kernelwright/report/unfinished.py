@@ -24,8 +24,10 @@ def cut_off(archive: Archive, task: str | None = None) -> list[Unfinished]:
     searches = [run for run in archive.runs(task) if run.settings["proposers"]]
     last = {(run.task, run.settings["device"]): run for run in searches}
     open_runs = [run for run in last.values() if run.finished_at is None]
-    found = archive.evaluations(task=task) if open_runs else []
-    judged = Counter((each.task, _kind(each.environment.device)) for each in found)
+    judged: Counter[tuple[str, str]] = Counter()
+    for each in {run.task for run in open_runs}:
+        for device, n in archive.count_evaluations(each).items():
+            judged[each, _kind(device)] += n
     return [
         _told(run, names[run.task], judged[run.task, _kind(run.settings["device"])])
         for run in open_runs

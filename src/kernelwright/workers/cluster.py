@@ -137,7 +137,7 @@ class ClusterWorkers:
         assert self._steps is not None, "used outside its context"
         needs = self._needs if needs_device else {"CPU": 1.0}
         piece = Piece(work, int(needs["CPU"]), limit_s, tuple(preload))
-        with self._steps.heard(on_step) as tell:
+        with self._steps.passed_on(on_step) as tell:
             while True:
                 reference = self._begin(
                     piece,
@@ -288,7 +288,7 @@ class _Steps:
         self._thread.join()
 
     @contextlib.contextmanager
-    def heard(self, on_step: OnStep | None) -> Iterator[OnStep | None]:
+    def passed_on(self, on_step: OnStep | None) -> Iterator[OnStep | None]:
         """Yield what a node calls with its steps, so that ``on_step`` is called here."""
         if on_step is None:
             yield None
@@ -344,7 +344,8 @@ class _ClusterResident:
 
 
 def _tell(actor: Any, number: int, step: Any) -> None:
-    actor.tell.remote(number, step)
+    """Tell a step, and wait until it is known: the end of the work is never known before it."""
+    _ray().get(actor.tell.remote(number, step))
 
 
 def _model_of(needs: Mapping[str, float]) -> dict[str, float]:

@@ -7,6 +7,7 @@ import functools
 import importlib
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from kernelwright.workers.slots import WorkerSlot
 from kernelwright.workers.workers import OnStep, Target
 
 POLL_S = 0.5
+STEP_EVERY_S = 1.0
 _HERE: dict[Settings, Ending] = {}
 """What this node is for work with these settings, once it has been asked."""
 
@@ -65,6 +67,7 @@ def do(piece: Piece, alike: Alike | None, on_step: OnStep | None) -> Ending | Un
     """
     _settle(piece.folder)
     is_cancelled = threading.Event()
+    paced = None if on_step is None else Paced(on_step)
 
     def run() -> Ending | Unlike:
         with own_cores(piece.n_cores) as cores:
@@ -73,7 +76,7 @@ def do(piece: Piece, alike: Alike | None, on_step: OnStep | None) -> Ending | Un
                 piece.work,
                 fork_server=_fork_server(),
                 slot=slot,
-                on_step=on_step,
+                on_step=paced,
                 limit_s=piece.limit_s,
                 preload=piece.preload,
                 is_cancelled=is_cancelled.is_set,
@@ -87,6 +90,8 @@ def do(piece: Piece, alike: Alike | None, on_step: OnStep | None) -> Ending | Un
         except KeyboardInterrupt:
             is_cancelled.set()
             raise
+    if paced is not None:
+        paced.tell_last()
     return ending.result()
 
 
@@ -122,6 +127,27 @@ def difference(first: Target, other: Target) -> str:
         if facts.get(name) != theirs.get(name):
             return f"{name}: {facts.get(name)} on the first, {theirs.get(name)} on this one"
     return ""
+
+
+class Paced:
+    """Tells at most one step a second, notices apart, and the last one: one process receives the
+    steps of a whole cluster."""
+
+    def __init__(self, tell: OnStep) -> None:
+        self._tell = tell
+        self._waiting: list[Any] = []
+        self._next_s = 0.0
+
+    def __call__(self, step: Any) -> None:
+        self._waiting = [step]
+        if time.monotonic() >= self._next_s or getattr(step, "is_notice", False):
+            self.tell_last()
+
+    def tell_last(self) -> None:
+        """Tell the last step, if it has not been told."""
+        for step in self._waiting:
+            self._tell(step)
+        self._waiting, self._next_s = [], time.monotonic() + STEP_EVERY_S
 
 
 class Steps:

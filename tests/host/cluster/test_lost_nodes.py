@@ -70,15 +70,15 @@ def with_a_lost_node(cluster, settings, tasks, work):
         thread = threading.Thread(target=lambda: found.append(work(workers)))
         thread.start()
         until = time.monotonic() + 300
-        while not verdicts(settings, tasks) and time.monotonic() < until:
-            time.sleep(0.2)
+        while not verdicts(settings, tasks) and thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.5)
         cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
         thread.join()
     return found[0]
 
 
 def test_in_a_folder_of_candidates(cluster, tmp_path):
-    here, there = settings_in(tmp_path, "here"), settings_in(tmp_path, "there")
+    here, there = (settings_in(tmp_path, name, timed=False) for name in ("here", "there"))
     judge_all(FOLDER, FILES, settings=here)
 
     def work(workers):

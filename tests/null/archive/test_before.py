@@ -104,3 +104,22 @@ def test_an_archive_of_before_the_conditions_says_nothing_of_them(path):
     with Archive(path) as archive:
         (kept,) = archive.evaluations()
     assert kept.conditions is None
+
+
+def test_samples_of_before_are_the_same_in_one_row(path):
+    """Each had a row of its own."""
+    made_at(path, "m009")
+    put_verdicts(path, [("passed", [], [])])
+    with closing(sqlite3.connect(path)) as database:
+        put(database, "proposal", run="r1", **rows.from_proposal(proposal()), created_at="2026")
+        database.execute(
+            "UPDATE evaluation SET strongest = 'eager', clock = 'parent', cache = 'cold'"
+        )
+        samples = {"candidate": (10, 9, 8), "eager": (20, None, 22)}
+        for series, times in samples.items():
+            for number, ns in enumerate(times):
+                put(database, "timing", evaluation=1, series=series, round=number, ns=ns)
+        database.commit()
+    with Archive(path) as archive:
+        (kept,) = archive.evaluations()
+    assert kept.timing is not None and kept.timing.samples_ns == samples

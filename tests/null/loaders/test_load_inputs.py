@@ -154,8 +154,10 @@ def test_every_listed_shape_is_a_task_of_its_own():
         assert [tuple(reference.inputs(0)[0].shape)] == shape.sizes
         assert not reference.other_inputs(0)
     tasks = [shape.task for shape in shapes]
-    assert at_shapes_of(task, tasks) == [(shape.task, shape.is_holdout) for shape in shapes[1:]]
-    assert all(main_task_of(each, tasks) == task for each in tasks)
+    assert at_shapes_of(task, {each.digest: each for each in tasks}.get) == [
+        (shape.task, shape.is_holdout) for shape in shapes[1:]
+    ]
+    assert all(main_task_of(each, lambda: tasks) == task for each in tasks)
 
 
 @pytest.mark.parametrize(
