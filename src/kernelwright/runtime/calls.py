@@ -184,10 +184,10 @@ def _is_known_cache(value: Any, number: int | None) -> bool:
     if type(value) not in (known.DynamicCache, known.StaticCache):
         return False
     if number >= len(value.layers):
-        return value.layer_class_to_replicate is known.DynamicLayer
+        return bool(value.layer_class_to_replicate is known.DynamicLayer)
     layer = value.layers[number]
     if type(layer) is known.DynamicLayer:
-        return layer.get_seq_length() == 0
+        return bool(layer.get_seq_length() == 0)
     return type(layer) is known.StaticLayer and bool(layer.is_initialized)
 
 

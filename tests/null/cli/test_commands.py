@@ -126,7 +126,7 @@ def test_doctor_says_how_far_ports_can_be_checked(ask, monkeypatch):
     monkeypatch.setattr("kernelwright.dialects.amdgpu.compile_missing", lambda: "get clang 20")
     monkeypatch.setattr("kernelwright.dialects.simt.machine.emulation_missing", lambda: None)
     rungs = {found["name"]: found for found in ask("doctor")[1]["ports"]}
-    assert list(rungs) == ["1 compile", "2 emulate", "3 nvidia", "4 amd"]
+    assert list(rungs) == ["1 compile", "of SASS", "2 emulate", "3 nvidia", "4 amd", "5 isa"]
     assert rungs["1 compile"]["remedy"] == "get clang 20" and rungs["1 compile"]["cost"]
     assert rungs["2 emulate"]["state"] == "ok"
 

@@ -85,18 +85,7 @@ class _Assembly:
             value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
         }
         required = sorted(self.required, key=lambda value: place.get(value, -1))
-        # PyTorch reads its operands as they were laid out in the capture: its results' layout
-        # follows from theirs.
-        seen = [
-            *_nodes(captured.outputs),
-            *(n for call in self.called for n in call.all_input_nodes),
-        ]
-        given = {
-            self.flow.values[node]: tuple(node.meta["val"].stride())
-            for node in seen
-            if node in self.flow.values and isinstance(node.meta.get("val"), torch.Tensor)
-        }
-        groups = fuse(required, self.names, self.after, self.fusion, given)
+        groups = fuse(required, self.names, self.after, self.fusion, self._layouts())
         steps: list[tuple[set[str], Step]] = []
         at = {node: number for number, node in enumerate(captured.graph.nodes)}
         last: list[int] = []
@@ -134,6 +123,22 @@ class _Assembly:
             lineage=lineage,
             checks=tuple(check[-1].outputs[0].name for check in checks),
         )
+
+    def _layouts(self) -> dict[Value, tuple[int, ...]]:
+        """Return the strides that values have in the capture where PyTorch sees them.
+
+        PyTorch reads its operands as they were laid out in the capture: its results' layout follows
+        from theirs.
+        """
+        seen = [
+            *_nodes(self.flow.captured.outputs),
+            *(node for call in self.called for node in call.all_input_nodes),
+        ]
+        return {
+            self.flow.values[node]: tuple(node.meta["val"].stride())
+            for node in seen
+            if node in self.flow.values and isinstance(node.meta.get("val"), torch.Tensor)
+        }
 
     def _check(self, mask: fx.Node) -> list[Call]:
         """Return the calls that check that ``mask`` is true exactly above its diagonal."""
