@@ -124,7 +124,7 @@ class _Assembly:
             checks=tuple(check[-1].outputs[0].name for check in checks),
         )
 
-    def _layouts(self) -> dict[Value, tuple[int, ...]]:
+    def _layouts(self) -> dict[Node, tuple[int, ...]]:
         """Return the strides that values have in the capture where PyTorch sees them.
 
         PyTorch reads its operands as they were laid out in the capture: its results' layout follows
