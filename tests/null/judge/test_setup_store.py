@@ -27,10 +27,13 @@ class Model(torch.nn.Module):
         self.scale = torch.nn.Parameter(torch.rand(256))
 
     def forward(self, x):
-        y = x
-        for _ in range(160):
-            y = torch.tanh(x @ y / 64) * self.scale
-        return y.sum(dim=1)
+        total = 0
+        for part in range(1, 6):
+            y = x / part
+            for _ in range(40):
+                y = torch.tanh(x @ y / 64) * self.scale
+            total = total + y
+        return total.sum(dim=1)
 
 
 def get_inputs():
