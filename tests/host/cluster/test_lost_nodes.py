@@ -1,24 +1,21 @@
 """A node is lost in the middle: no work is lost or done twice, and the result is the same."""
 
+import contextlib
 import threading
 import time
 from collections import Counter
 
 import pytest
 from tests.host.relu_task import RIGHT, TASK, WRONG
-from tests.host.swarm import candidates
 
 from kernelwright import bench
 from kernelwright.archive import Archive
 from kernelwright.batch import judge_all, judge_folder
 from kernelwright.batch.files import CandidateFile
 from kernelwright.core.candidate import Candidate
-from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.suites.suite import suite_entries
-from kernelwright.train.reward_pool import RewardPool
-from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.cluster import ClusterWorkers
 from kernelwright.workers.workers import LocalWorkers
 
@@ -28,15 +25,6 @@ FOLDER = Task("relu", "folder", TASK)
 FILES = [
     CandidateFile(f"{number}.py", Candidate(f"{text}# {number}\n", "torch"))
     for number, text in enumerate([RIGHT, WRONG] * 4)
-]
-LESSONS = [Task("one", "dataset", candidates.TASK)] + [
-    Task(name, "dataset", candidates.TASK.replace("* 2", f"* {n}"))
-    for name, n in (("two", 3), ("three", 4))
-]
-ANSWERS = [
-    PolicyAnswer(task, "cpp", text, model="m")
-    for task in LESSONS
-    for text in (candidates.RIGHT, candidates.WRONG, "chatter")
 ]
 
 
@@ -72,9 +60,16 @@ def with_a_lost_node(cluster, settings, tasks, work):
         until = time.monotonic() + 300
         while not verdicts(settings, tasks) and thread.is_alive() and time.monotonic() < until:
             time.sleep(0.5)
-        cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+        _kill_one(cluster)
         thread.join()
     return found[0]
+
+
+def _kill_one(cluster):
+    for node in list(cluster.worker_nodes):
+        with contextlib.suppress(ValueError):  # this process may be connected through that node
+            cluster.remove_node(node, allow_graceful=False)
+            return
 
 
 def test_in_a_folder_of_candidates(cluster, tmp_path):
@@ -96,7 +91,8 @@ def test_in_a_bench(cluster, tmp_path):
     entries = suite_entries("folder", device="cpu", path=tmp_path / "tasks")
     tasks = [entry.task for entry in entries]
     here, there = (
-        settings_in(tmp_path, name, timed=False, budget_s=60.0) for name in ("here", "there")
+        settings_in(tmp_path, name, timed=False, budget_s=60.0, threads=1)
+        for name in ("here", "there")
     )
     with LocalWorkers() as workers:
         bench.run(entries, settings=here, workers=workers, limit_s=600)
@@ -107,18 +103,3 @@ def test_in_a_bench(cluster, tmp_path):
     outcomes = with_a_lost_node(cluster, there, tasks, work)
     assert all(outcome.error is None and outcome.chapter for outcome in outcomes)
     assert verdicts(there, tasks) == verdicts(here, tasks)
-
-
-def test_in_a_training_step(cluster, tmp_path):
-    here, there = settings_in(tmp_path, "here"), settings_in(tmp_path, "there")
-
-    def judged(settings, workers):
-        with RewardPool(settings, Device("cpu"), workers, timed=False) as pool:
-            found = pool.judge(ANSWERS)
-        return [each.evaluation and each.evaluation.status.value for each in found]
-
-    with LocalWorkers() as workers:
-        alone = judged(here, workers)
-    together = with_a_lost_node(cluster, there, LESSONS, lambda workers: judged(there, workers))
-    assert together == alone == ["passed", "wrong_values", None] * 3
-    assert verdicts(there, LESSONS) == verdicts(here, LESSONS)
