@@ -1,4 +1,4 @@
-"""What the judge's clock says of calls whose length is known, beside other clocks.
+"""The judge's clock on calls whose length is known, beside other clocks.
 
     python benchmarks/clock_resolution.py [--device cpu] [--repeats 5] [--us 2 5 10 20 50 100]
 
@@ -70,7 +70,7 @@ N_LOOPED, SINGLES = 100, 9
 
 @dataclass(frozen=True)
 class Work:
-    """What a module does."""
+    """A module that does a known amount of work."""
 
     name: str
     amount: int = 0

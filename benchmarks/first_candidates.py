@@ -1,4 +1,4 @@
-"""What a short search of KernelBench would try first on a GPU, problem by problem, without one.
+"""The candidates that a short search of KernelBench tries first on a GPU, listed without one.
 
     python benchmarks/first_candidates.py KERNELBENCH [--levels 1,2,3] [--problem N ...] [--first 5]
                                           [--limit 60s] [--seconds] [--rows FILE]
@@ -59,7 +59,7 @@ def first_candidates(entry: SuiteEntry, n: int) -> dict[str, Any]:
 
 
 def mark(calls: dict[str, int]) -> str:
-    """What the library still does: products, convolutions and other operators that compute."""
+    """Name the work that is left to the library: products, convolutions, other operators."""
     words = {part for call in calls for part in call.split(".")}
     has_product = not words.isdisjoint(PRODUCTS)
     has_convolution = any("conv" in word for word in words)

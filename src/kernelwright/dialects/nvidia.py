@@ -20,7 +20,8 @@ ARCH = "sm_90"
 """The architecture of the assembly if there is no GPU to ask."""
 FLAGS = ("-std=c++17", "-w", "-O2", "--expt-relaxed-constexpr", "--extended-lambda")
 _OF_OTHERS = re.compile(r"\bextern|undefined reference|separate compilation", re.IGNORECASE)
-"""What ptxas, nvlink and the host's linker say of device code that another unit defines."""
+"""Words in the errors of ptxas, nvlink and the host's linker about device code that another unit
+defines."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _NAMES = ("identifier",)
 
 @dataclass(frozen=True)
 class Executed:
-    """What a program reported of its kernels."""
+    """The kernels that a program ran, and the instructions that they executed."""
 
     kernels: tuple[tuple[str, int], ...] = ()
     """(kernel, instructions that its waves executed)."""

@@ -48,7 +48,7 @@ class KernelEntry:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """What the emulator needs of a code object, besides its instructions."""
+    """The parts of a code object that the emulator needs besides its instructions."""
 
     generation: int
     """9 for CDNA, 11 for RDNA3."""

@@ -1,4 +1,4 @@
-"""What a cubin holds beside its code: parameters, constants, variables, shared memory.
+"""The parts of a cubin besides its code: parameters, constants, variables, shared memory.
 
 Source: "CUDA Binary Utilities"; the attributes of ``.nv.info`` as ``cuobjdump -elf`` names them.
 """

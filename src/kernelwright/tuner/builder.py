@@ -95,7 +95,7 @@ class Kernels:
         this one."""
         self._free = multiprocessing.get_context("fork").Semaphore(n_at_a_time)
         self._running: deque[tuple[int, int]] = deque()
-        """Of each process its number, and the end of the pipe that gives its kernel's name."""
+        """The number of each process, and the end of the pipe that gives its kernel's name."""
         self._begun: set[tuple[Any, ...]] = set()
         self._names: set[str] = set()
         self.all_compiled = True

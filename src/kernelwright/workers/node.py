@@ -24,12 +24,12 @@ from kernelwright.workers.workers import OnStep, Target
 POLL_S = 0.5
 STEP_EVERY_S = 1.0
 _HERE: dict[Settings, Ending] = {}
-"""What this node is for work with these settings, once it has been asked."""
+"""This node's description for each settings that work has asked with."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """What every node must be, so that times of one may stand beside times of another."""
+    """The properties in which all nodes must agree, so that their times may be compared."""
 
     settings: Settings
     first: Target

@@ -39,7 +39,7 @@ class _Failures:
     """Settings that may run after all: they lacked memory, which a candidate may have held, or have
     been killed."""
     bystanders: set[str] = field(default_factory=set)
-    """Of these, settings whose process ended because another setting failed in it."""
+    """The retryable settings whose process ended because another setting failed in it."""
     had_last_try: set[str] = field(default_factory=set)
     compiled_anew: set[str] = field(default_factory=set)
     """Settings whose compiler had work again when other inputs came, before any was timed."""

@@ -31,7 +31,7 @@ class Window:
     """The time of all of them together."""
     n_calls: int
     calls: dict[int, Call]
-    """Those whose outputs were taken, by their place in the ring; the last one comes last."""
+    """The calls whose outputs were taken, by their place in the ring; the last call comes last."""
     claims: list[list[Claim]]
     """The places of every call's outputs."""
     after_ns: tuple[int, ...] = ()

@@ -50,7 +50,10 @@ class Windows:
 
     @property
     def ring(self) -> Ring:
-        """That memory."""
+        """The ring of inputs and outputs.
+
+        It exists from ``open`` on.
+        """
         assert self._ring is not None  # since ``open``
         return self._ring
 

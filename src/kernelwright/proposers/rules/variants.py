@@ -30,7 +30,7 @@ class Variant:
     rules: tuple[Rule, ...] = RULES
     """The rules that rewrite the graph before it is fused."""
     partition: str = "recompute"
-    """How a training step is cut in two; of no account elsewhere."""
+    """The way to cut a training step into forward and backward; other graphs ignore it."""
 
 
 def variants(device_kind: str) -> tuple[Variant, ...]:
