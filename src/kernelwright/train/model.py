@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,37 @@ def settings(recipe: Recipe) -> dict[str, Any]:
         "report_to": [],
         "seed": recipe.seed,
     }
+
+
+def supervised(recipe: Recipe) -> dict[str, Any]:
+    """Return the trainer settings of a stage that goes through a dataset."""
+    return settings(recipe) | {
+        "per_device_train_batch_size": recipe.batch,
+        "num_train_epochs": recipe.epochs,
+        "max_steps": recipe.steps or -1,
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": 5,
+        "max_length": None,  # an example that is too long is left out, not cut
+    }
+
+
+def fitting(examples: Sequence[Any], lengths: Sequence[int], recipe: Recipe) -> list[Any]:
+    """Return the examples that are short enough; ``lengths`` are their numbers of tokens.
+
+    Half a kernel would teach the model to stop halfway, so the others are left out.
+
+    Raises:
+        UsageError: every example is too long.
+    """
+    longest = recipe.max_prompt_tokens + recipe.max_tokens
+    found = [each for each, n in zip(examples, lengths, strict=True) if n <= longest]
+    if not found:
+        raise UsageError(
+            "every example is too long",
+            seen=f"the shortest has {min(lengths)} tokens",
+            do=f"give more than --max-tokens {recipe.max_tokens}",
+        )
+    return found
 
 
 def alone(args: Any) -> Any:

@@ -14,7 +14,14 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.dataset.pairs import Pair
 from kernelwright.llm.chat import chat_text, turn_end
-from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
+from kernelwright.train.model import (
+    adapter,
+    alone,
+    fitting,
+    open_model,
+    open_tokenizer,
+    supervised,
+)
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.sft import PASSED, TRAIN
 from kernelwright.train.watch import Curve, Deadline, Sound
@@ -87,23 +94,10 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
 
     found = choices(pairs, recipe.dialects, recipe.contrast)
     tokenizer = open_tokenizer(recipe.model)
-    longest = recipe.max_prompt_tokens + recipe.max_tokens
     rows = [_row(tokenizer, *choice) for choice in found]
-    fitting = [row for row in rows if _length(tokenizer, row) <= longest]
-    if not fitting:
-        raise UsageError(
-            "every pair of answers is too long",
-            seen=f"{len(rows)} pairs, none with at most {longest} tokens",
-            do=f"give more than --max-tokens {recipe.max_tokens}",
-        )
+    short = fitting(rows, [_length(tokenizer, row) for row in rows], recipe)
     config = DPOConfig(
-        **settings(recipe),
-        per_device_train_batch_size=recipe.batch,
-        num_train_epochs=recipe.epochs,
-        max_steps=recipe.steps or -1,
-        lr_scheduler_type="cosine",
-        warmup_steps=5,
-        max_length=None,
+        **supervised(recipe),
         beta=recipe.preference,
         loss_type=["sigmoid", "sft"],
         loss_weights=[1.0, recipe.imitation],
@@ -111,7 +105,7 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
     return DPOTrainer(
         model=open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0),
         args=alone(config),
-        train_dataset=Dataset.from_list(fitting),
+        train_dataset=Dataset.from_list(short),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
         callbacks=[Sound(), Deadline(recipe), Curve(recipe, archive)],

@@ -75,9 +75,8 @@ def by_speed(judged: Judged) -> float | None:
         return REFUSED.get(found.status, WRONG)
     if not _is_earned(judged):
         return WRONG
-    if found.timing is None or found.is_degenerate or not found.kinds:
-        return RIGHT - LIMIT
-    return RIGHT + max(-LIMIT, min(LIMIT, math.log(_lowest(judged))))
+    speed = _log_speed(judged)
+    return RIGHT - LIMIT if speed is None else RIGHT + max(-LIMIT, min(LIMIT, speed))
 
 
 def by_rightness(judged: Judged) -> float | None:
@@ -160,14 +159,15 @@ def in_parts(judged: Sequence[Judged]) -> list[float | None]:
     is_mostly_right = 2 * len(earned) >= len(counted)
     weight = 0.5 if is_mostly_right else 1.0
     centre = statistics.fmean(_rightness(each) for each in counted)
-    logs = {id(each): math.log(_lowest(each)) for each in earned if _lowest(each) > 0}
-    mean = statistics.fmean(logs.values()) if logs else 0.0
+    speeds = [speed for each in earned if (speed := _log_speed(each)) is not None]
+    mean = statistics.fmean(speeds) if speeds else 0.0
 
     def advantage(each: Judged) -> float | None:
         if _is_blameless(each):
             return None
-        faster = logs.get(id(each), mean) - mean if is_mostly_right else 0.0
-        return weight * (_rightness(each) - centre) + max(-LIMIT, min(LIMIT, faster))
+        speed = _log_speed(each) if is_mostly_right and _is_earned(each) else None
+        faster = 0.0 if speed is None else max(-LIMIT, min(LIMIT, speed - mean))
+        return weight * (_rightness(each) - centre) + faster
 
     return [advantage(each) for each in judged]
 
@@ -210,6 +210,15 @@ def _is_earned(judged: Judged) -> bool:
     verdicts = [found for found in (judged.evaluation, judged.again) if found is not None]
     is_right = bool(verdicts) and all(found.passed for found in verdicts)
     return is_right and not judged.is_copy and all(found.is_own for found in verdicts)
+
+
+def _log_speed(judged: Judged) -> float | None:
+    """Return the logarithm of a correct kernel's lowest speedup; None if its speed earns nothing:
+    it was not timed, its task is degenerate, or the work is not known to be its own."""
+    found = judged.evaluation
+    if found is None or found.timing is None or found.is_degenerate or not found.kinds:
+        return None
+    return math.log(_lowest(judged))
 
 
 def _lowest(judged: Judged, baseline: str = "") -> float:

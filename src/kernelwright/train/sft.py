@@ -9,7 +9,14 @@ from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
 from kernelwright.dataset.pairs import Pair
 from kernelwright.llm.chat import chat_text, turn_end
-from kernelwright.train.model import adapter, alone, open_model, open_tokenizer, settings
+from kernelwright.train.model import (
+    adapter,
+    alone,
+    fitting,
+    open_model,
+    open_tokenizer,
+    supervised,
+)
 from kernelwright.train.recipes import Recipe
 from kernelwright.train.watch import Curve, Deadline, Sound
 
@@ -54,9 +61,6 @@ def tokens(
 def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> Any:
     """Return TRL's trainer, ready to run.
 
-    Examples that are too long are left out, since half a kernel would teach the model to stop
-    halfway.
-
     Raises:
         UsageError: there is no such model, or nothing to learn from.
     """
@@ -66,22 +70,9 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
     taught = lessons(pairs, recipe.dialects)
     tokenizer = open_tokenizer(recipe.model)
     examples = [tokens(tokenizer, *each) for each in taught]
-    longest = recipe.max_prompt_tokens + recipe.max_tokens
-    fitting = [each for each in examples if len(each["input_ids"]) <= longest]
-    if not fitting:
-        raise UsageError(
-            "every pair is too long",
-            seen=f"the shortest has {min(len(e['input_ids']) for e in examples)} tokens",
-            do=f"give more than --max-tokens {recipe.max_tokens}",
-        )
+    short = fitting(examples, [len(each["input_ids"]) for each in examples], recipe)
     config = SFTConfig(
-        **settings(recipe),
-        per_device_train_batch_size=recipe.batch,
-        num_train_epochs=recipe.epochs,
-        max_steps=recipe.steps or -1,
-        lr_scheduler_type="cosine",
-        warmup_steps=5,
-        max_length=None,
+        **supervised(recipe),
         dataset_kwargs={"skip_prepare_dataset": True},
         packing=False,
         train_sampling_strategy="group_by_length",
@@ -89,7 +80,7 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
     return SFTTrainer(
         model=open_model(recipe.model, tokenizer, is_frozen=recipe.rank > 0),
         args=alone(config),
-        train_dataset=Dataset.from_list(fitting),
+        train_dataset=Dataset.from_list(short),
         processing_class=tokenizer,
         peft_config=adapter(recipe),
         callbacks=[Sound(), Deadline(recipe), Curve(recipe, archive)],

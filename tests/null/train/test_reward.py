@@ -191,5 +191,8 @@ def test_in_parts_noise_teaches_little_and_speed_counts_only_among_correct_kerne
     assert max(map(abs, noise)) < 0.02  # as z-scores they would be 1.2
     fast, slow, wrong = reward.in_parts([Judged(passed(2.0)), Judged(passed(1.0)), Judged(None)])
     assert fast - slow == pytest.approx(math.log(2)) and wrong < slow
+    degenerate = (Warned(WarningCode.DEGENERATE_TASK, ""),)
+    alike = [Judged(passed(speed, warnings=degenerate)) for speed in (1.0, 100.0)]
+    assert reward.in_parts(alike) == [0, 0]
     few = reward.in_parts([Judged(passed(2.0)), Judged(None), Judged(None)])
     assert few == pytest.approx([2 / 3, -1 / 3, -1 / 3])
