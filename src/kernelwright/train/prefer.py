@@ -115,8 +115,8 @@ def trainer(recipe: Recipe, pairs: Sequence[Pair], archive: Archive | None) -> A
 def _row(tokenizer: Any, preferred: Pair, rejected: Pair) -> dict[str, str]:
     """Return the texts of one choice, with the ends of turns that sft teaches."""
     prompt = chat_text(tokenizer, preferred.prompt)
-    if tokenizer("")["input_ids"]:  # the trainer's tokenizer writes the start of the text itself
-        prompt = prompt.removeprefix(tokenizer.bos_token)
+    if tokenizer.bos_token and tokenizer.bos_token_id in tokenizer("")["input_ids"]:
+        prompt = prompt.removeprefix(tokenizer.bos_token)  # the trainer's tokenizer adds it
     end = tokenizer.convert_ids_to_tokens(turn_end(tokenizer))
     return {
         "prompt": prompt,
