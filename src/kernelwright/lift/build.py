@@ -89,8 +89,9 @@ def twin(program: LiftedProgram, folder: Path) -> tuple[Path, Path]:
 @functools.cache
 def _twin_functions() -> Path:
     """Return the object of the functions that twins call, built once per compiler and source."""
-    source, interface = HEADERS / "twin.cpp", machine.HEADERS / "simt" / "core.h"
-    texts = [source.read_bytes(), interface.read_bytes(), clang_version(_found()).encode()]
+    source = HEADERS / "twin.cpp"
+    read = (source, HEADERS / "words.h", machine.HEADERS / "simt" / "core.h")
+    texts = [*(path.read_bytes() for path in read), clang_version(_found()).encode()]
 
     def make(folder: Path) -> None:
         flags = ("-std=c++17", *machine.DEVICE_FLAGS, f"-I{machine.HEADERS}")

@@ -2,19 +2,7 @@
 // Guide for AMDGPU Backend": address spaces, implicit arguments. WAVE is 32 or 64, set by the build.
 #pragma once
 
-typedef unsigned char u8;
-typedef signed char i8;
-typedef unsigned short u16;
-typedef short i16;
-typedef unsigned int u32;
-typedef int i32;
-typedef unsigned long u64;
-typedef long i64;
-#define bool _Bool
-#define true 1
-#define false 0
-typedef u32 u32x2 __attribute__((ext_vector_type(2)));
-typedef u32 u32x4 __attribute__((ext_vector_type(4)));
+#include "words.h"
 
 #define GENERIC
 #define GLOBAL __attribute__((address_space(1)))
@@ -109,14 +97,7 @@ MEMORY void warp_sync(u32 mask) {
     }                                                                                          \
     return (u32)a;                                                                             \
   }
-REDUCTION(add, u32, a + b)
-REDUCTION(and, u32, a & b)
-REDUCTION(or, u32, a | b)
-REDUCTION(xor, u32, a ^ b)
-REDUCTION(min, u32, a < b ? a : b)
-REDUCTION(max, u32, a > b ? a : b)
-REDUCTION(smin, i32, a < b ? a : b)
-REDUCTION(smax, i32, a > b ? a : b)
+REDUCTIONS(REDUCTION)
 #undef REDUCTION
 
 MEMORY u32 match_any(u64 a) {

@@ -6,10 +6,9 @@
 #include <unordered_map>
 
 #include "simt/core.h"
+#include "words.h"
 
 using namespace simt;
-using u32 = unsigned;
-using u64 = unsigned long;
 
 namespace {
 
@@ -91,14 +90,7 @@ u32 match_any(u64 a) {
       });                                                                       \
     });                                                                         \
   }
-REDUCTION(add, u32, a + b)
-REDUCTION(and, u32, a & b)
-REDUCTION(or, u32, a | b)
-REDUCTION(xor, u32, a ^ b)
-REDUCTION(min, u32, a < b ? a : b)
-REDUCTION(max, u32, a > b ? a : b)
-REDUCTION(smin, int, a < b ? a : b)
-REDUCTION(smax, int, a > b ? a : b)
+REDUCTIONS(REDUCTION)
 
 void simt_offload(const void* arguments, std::size_t, std::uintptr_t site) {
   using Lifted = void (*)(const void*);

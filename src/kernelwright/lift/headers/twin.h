@@ -2,19 +2,7 @@
 // (dialects/simt). Its functions are in twin.cpp. A twin's warp has 32 lanes.
 #pragma once
 
-typedef unsigned char u8;
-typedef signed char i8;
-typedef unsigned short u16;
-typedef short i16;
-typedef unsigned int u32;
-typedef int i32;
-typedef unsigned long u64;
-typedef long i64;
-#define bool _Bool
-#define true 1
-#define false 0
-typedef u32 u32x2 __attribute__((ext_vector_type(2)));
-typedef u32 u32x4 __attribute__((ext_vector_type(4)));
+#include "words.h"
 
 #define GENERIC
 #define GLOBAL
@@ -57,14 +45,9 @@ COLLECTIVE void warp_sync(u32 mask);
 COLLECTIVE u32 lane_value(u32 a, u32 lane);
 COLLECTIVE u32 ballot(bool a);
 COLLECTIVE u32 match_any(u64 a);
-COLLECTIVE u32 reduce_add(u32 a);
-COLLECTIVE u32 reduce_and(u32 a);
-COLLECTIVE u32 reduce_or(u32 a);
-COLLECTIVE u32 reduce_xor(u32 a);
-COLLECTIVE u32 reduce_min(u32 a);
-COLLECTIVE u32 reduce_max(u32 a);
-COLLECTIVE u32 reduce_smin(u32 a);
-COLLECTIVE u32 reduce_smax(u32 a);
+#define REDUCTION(name, type, expression) COLLECTIVE u32 reduce_##name(u32 a);
+REDUCTIONS(REDUCTION)
+#undef REDUCTION
 
 // The threads of the emulation take turns, so that plain accesses are atomic.
 #define LOAD_STRONG(space, type, at, scope) \
