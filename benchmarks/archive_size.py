@@ -204,7 +204,8 @@ def main(sizes: str, url: str, whole_report: bool) -> None:
                 grow(archive, engine, n, wanted)
                 n = wanted
                 facts = {"verdicts a second": rate(archive, n)}
-                facts |= {"kB a verdict": size_bytes(engine) / n / 1e3}
+                _, n_verdicts = archive.counts()  # with those that measured the rate
+                facts |= {"kB a verdict": size_bytes(engine) / n_verdicts / 1e3}
                 facts |= asked(archive, url, n, Path(folder))
                 if whole_report:
                     out = Path(folder, "all.html")

@@ -7,7 +7,7 @@ A search takes a share of a GPU and of its host's cores, sets up, and has its ca
 cores), checked (several at a time on a GPU) and timed (alone on the GPU). It reads from the archive
 when it begins, and appends each proposal, verdict and batch of trials. Its steps go to one process
 on the head node. Times of building, checking and timing are drawn from the verdicts of --archive,
-and set-up from its runs. The rest is given in options, measured as docs/concepts/scale.md says.
+and set-up from its runs. The rest is assumed; docs/concepts/scale.md lists it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import simpy
 
 from kernelwright.archive import Archive
 from kernelwright.core.evaluation import Cost
+from kernelwright.judge.devices.gpu import MOST_JUDGES
 
-SEARCHES_A_GPU, GPUS_A_HOST = 6, 8
-CHECKED_AT_ONCE = 5
+SEARCHES_A_GPU, GPUS_A_HOST = MOST_JUDGES + 1, 8
+CHECKED_AT_ONCE = MOST_JUDGES
 """Candidates that a GPU checks at a time; timing takes all of these places."""
 WARM_UP_S, MEASURED_S = 120.0, 300.0
 
@@ -47,7 +48,7 @@ class Costs:
     """Appends of a search besides two for each verdict: its run, and batches of trials."""
     n_verdicts: int = 1
     submit_s: float = 0.002
-    step_s: float = 0.0003
+    step_s: float = 0.0002
     steps_a_s: float = 1.0
     """Steps that a search tells each second."""
 
@@ -165,7 +166,7 @@ def costs_of(url: str) -> Costs:
 @click.option("--archive", "url", required=True, help="Take service times from this archive.")
 @click.option("--gpus", default="16,64,512", show_default=True)
 @click.option("--append-ms", default=4.0, show_default=True, help="One append at the archive.")
-@click.option("--step-ms", default=0.3, show_default=True, help="One step at the head.")
+@click.option("--step-ms", default=0.2, show_default=True, help="One step at the head.")
 def main(url: str, gpus: str, append_ms: float, step_ms: float) -> None:
     measured = replace(costs_of(url), append_s=append_ms / 1e3, step_s=step_ms / 1e3)
     variants = {

@@ -123,9 +123,11 @@ def killed(database: Database, cause: str, kills: int, draw: random.Random) -> t
         for writer in writers:
             writer.go_on(time.monotonic() + draw.uniform(0.05, 0.4))
         if cause != "writer":
+            time.sleep(draw.uniform(0.0, 0.05))
             database.kill()
-        for writer in writers:
+        for writer in reversed(writers):  # the first one is told last, and is killed at work
             writer.go_on(time.monotonic() + draw.uniform(0.05, 0.5))
+        time.sleep(draw.uniform(0.0, 0.05))
         if cause != "database":
             said += writers[0].kill()
         if cause != "writer":

@@ -26,9 +26,9 @@ class RewardPool:
     timing shows whose code did the work: a file whose kernel is never called is correct too.
 
     The pool is a context manager that owns processes. Those on this machine are spawned, so they
-    import the main module: a training script keeps its work under ``if __name__ == "__main__"``. On
-    a cluster a process is begun again elsewhere if its node is lost, and finds its verdicts in the
-    archive.
+    import the main module: a training script keeps its work under ``if __name__ == "__main__"``.
+    If a node of a cluster is lost while one judges there, judging ends with a DeviceError; the same
+    command resumes with the archive's verdicts.
     """
 
     def __init__(
@@ -136,5 +136,5 @@ def _alive() -> Iterator[None]:
         raise DeviceError(
             "a process that judges was killed",
             seen=str(error),
-            do="free memory, or give fewer --jobs; the same command goes on",
+            do="free memory, give fewer --jobs, or see `ray status`; the same command goes on",
         ) from error

@@ -1,9 +1,9 @@
 """Workers on the nodes of a Ray cluster.
 
-Ray places the work, waits for room, and does again what a lost node was doing; a search that is
-done again finds in the archive what it had. Each piece of work runs in a process of its own on its
-node, as on one machine, so that the judge's isolation is the same. ``node`` is the part that runs
-there.
+Ray places the work, waits for room, and does again what a lost node was doing, except for calls of
+a resident; a search that is done again finds in the archive what it had. Each piece of work runs in
+a process of its own on its node, as on one machine, so that the judge's isolation is the same.
+``node`` is the part that runs there.
 """
 
 from __future__ import annotations
@@ -314,7 +314,11 @@ class _Steps:
 
 
 class _ClusterResident:
-    """A process that stays on a node. It is begun again on another one if its node is lost."""
+    """A process that stays on a node.
+
+    If its node is lost it is begun again on another one, but a call under way then, or soon after,
+    raises BrokenExecutor.
+    """
 
     def __init__(self, make: Callable[[], Any], refuse: Callable[[Unlike], None], ray: Any) -> None:
         self._make, self._refuse, self._ray = make, refuse, ray

@@ -59,7 +59,8 @@ def with_a_lost_node(cluster, settings, tasks, work):
         thread.start()
         until = time.monotonic() + 300
         while not verdicts(settings, tasks) and thread.is_alive() and time.monotonic() < until:
-            time.sleep(0.5)
+            time.sleep(0.05)
+        assert verdicts(settings, tasks) and thread.is_alive(), "the work ended before the loss"
         _kill_one(cluster)
         thread.join()
     return found[0]
@@ -70,6 +71,7 @@ def _kill_one(cluster):
         with contextlib.suppress(ValueError):  # this process may be connected through that node
             cluster.remove_node(node, allow_graceful=False)
             return
+    raise AssertionError("no node could be removed")
 
 
 def test_in_a_folder_of_candidates(cluster, tmp_path):
