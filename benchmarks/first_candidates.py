@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from kernelwright.compiler.codegen.outline import PRODUCTS
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
 from kernelwright.core.settings import parse_seconds
@@ -35,7 +36,6 @@ from kernelwright.tuner.space import Space
 from kernelwright.tuner.tuner import CHUNK
 
 DIALECTS = ("triton", "cuda", "torch")
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear")
 
 
 def first_candidates(entry: SuiteEntry, n: int) -> dict[str, Any]:

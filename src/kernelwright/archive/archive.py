@@ -1,11 +1,10 @@
-"""The archive: facts are appended and read back as core's nouns; nothing is ever changed."""
+"""The archive: facts are appended and read back as core's nouns; only a run's end comes later."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -467,15 +466,10 @@ class Archive:
 
     # -- how -----------------------------------------------------------------------------------
 
-    @contextmanager
-    def _reading(self) -> Iterator[sa.Connection]:
-        self._writer.replay()  # what is read includes what this process has written
-        with explained(self._where), self._engine.begin() as connection:
-            yield connection
-
     @until_back
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.RowMapping]:
-        with self._reading() as connection:
+        self._writer.replay()  # what is read includes what this process has written
+        with explained(self._where), self._engine.begin() as connection:
             return connection.execute(query).mappings().all()
 
     def _task(self, run: str) -> str:

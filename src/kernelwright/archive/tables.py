@@ -85,7 +85,7 @@ run = sa.Table(
     _column("settings", Packed),
     _column("version"),
     _column("started_at"),
-    _column("finished_at", null=True),  # the only column that is ever filled later
+    _column("finished_at", null=True),  # filled later, as settings["ended"] is; no other is
     sa.Index("run_by_task", "task"),
     sa.Index(
         "run_not_finished",

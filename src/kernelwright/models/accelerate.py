@@ -148,11 +148,11 @@ def accelerate(
     ``inputs`` are the arguments of one forward: a tensor, a list, or a dict by keyword;
     ``settings`` are those of ``optimize``. ``budget_s`` is for all of it: the library's forms are
     compiled and timed first, then modules are searched, and time is kept for the last comparison.
-    ``workers`` search, such as those of a cluster; None: this process does. The model is profiled
-    and timed in this process, so that they must be like this machine.
-    It is exceeded by what had begun, such as one search's last verdicts. The model is changed in
-    place; where nothing pays it is left as it was. Ctrl-C keeps what was found, and the same call
-    resumes from the archive.
+    The budget is exceeded by what had begun, such as one search's last verdicts. ``workers``, such
+    as those of a cluster, do the searches; None: this process does. They must be like this machine,
+    because the model is profiled and timed in this process. The model is changed in place;
+    where nothing pays it is left as it was. Ctrl-C keeps what was found, and the same call resumes
+    from the archive.
 
     Raises:
         TaskError: it is no module, it does not run, its inputs are elsewhere, its weights are no

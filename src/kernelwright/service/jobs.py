@@ -9,11 +9,12 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from kernelwright.archive.writer import now
 
 State = Literal["waiting", "running", "done", "failed"]
 FILE = "job.json"
@@ -72,9 +73,9 @@ class Jobs:
     def add(self, user: str, asked: Asked, result: dict[str, Any] | None = None) -> Job:
         """Add a job, which is done already if there is a ``result``."""
         number = f"{time.time_ns():020d}-{secrets.token_hex(3)}"
-        job = Job(number, user, asked, _now())
+        job = Job(number, user, asked, now())
         if result is not None:
-            job = msgspec.structs.replace(job, state="done", result=result, ended_at=_now())
+            job = msgspec.structs.replace(job, state="done", result=result, ended_at=now())
         self._put(job)
         return job
 
@@ -116,7 +117,7 @@ class Jobs:
             self._jobs[job.id] = msgspec.structs.replace(self._jobs[job.id], progress=progress)
 
     def end(self, job: Job, state: State, **fields: Any) -> None:
-        self.change(job, state=state, ended_at=_now(), progress="", **fields)
+        self.change(job, state=state, ended_at=now(), progress="", **fields)
 
     def _put(self, job: Job) -> None:
         with self._lock:
@@ -134,7 +135,3 @@ def _replaced(path: Path) -> Iterator[Path]:
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     yield partial
     partial.replace(path)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

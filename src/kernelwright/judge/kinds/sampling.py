@@ -130,8 +130,8 @@ class StackSampler:
 
     @property
     def is_enough(self) -> bool:
-        """Whether more samples would say no more: so many saw nobody's code that calls are too
-        short to be sampled, for example."""
+        """Whether to stop: the labels are clear, there are the most samples, or so few of them saw
+        somebody's code that the calls are too short to be sampled."""
         n_taken = sum(map(len, self._calls))
         if n_taken >= 2 * FEWEST_SAMPLES > 2 * self.n_told:
             return True

@@ -35,11 +35,10 @@ QUEUED_NS = 3e6
 MOST_CALLS = 256
 """The most calls in a window. A GPU's queue takes 1,024 kernels."""
 RING_SHARE = 1 / 256
-"""The share of a device's memory that inputs and outputs of one window may take, ten times an
-H200's last-level cache: a judge's modules, eight at most, keep as much each beside what is counted
-for them; ..."""
+"""The share of a GPU's memory that inputs and outputs of one window may take: ten times an H200's
+last-level cache. Each of a judge's modules, eight at most, keeps as much beside what is counted."""
 RING_CACHES = 4
-"""... or of a CPU's last-level caches: freed memory is taken up again from there."""
+"""The same on a CPU, in last-level caches: freed memory is taken up again from there."""
 MOST_EVENED = 4
 """Times as many calls as a module needs that its windows may have beside a faster one."""
 MOST_SIZINGS, N_TRIED = 8, 3

@@ -20,10 +20,10 @@ function cell(text, className = "") {
 function result(job) {
   if (job.error) return `${job.error.what}: ${job.error.seen}`;
   if (!job.result) return job.progress;
-  const said = job.kind === "search" ? job.result.outcome : job.result.status;
+  const outcome = (job.kind === "search" ? job.result.outcome : job.result.status) || "";
   const about = job.kind === "search" ? job.result.best : job.result;
   const why = (job.result.reasons || []).map((reason) => reason.detail).join("; ");
-  return [said.replaceAll("_", " "), speedup(about), why].filter(Boolean).join(", ");
+  return [outcome.replaceAll("_", " "), speedup(about), why].filter(Boolean).join(", ");
 }
 
 // The speedup over the library setting that it is smallest over: the strongest one.
