@@ -31,5 +31,13 @@ never skipped), "wait" (a register is used before the wait for its load), "out-o
 
 from kernelwright.isa.listing import listing_of
 from kernelwright.isa.machine import Emulator, LaunchError, isa_missing, library
+from kernelwright.isa.objects import NoKernelsError
 
-__all__ = ["Emulator", "LaunchError", "isa_missing", "library", "listing_of"]
+__all__ = [
+    "Emulator",
+    "LaunchError",
+    "NoKernelsError",
+    "isa_missing",
+    "library",
+    "listing_of",
+]

@@ -46,6 +46,10 @@ class KernelEntry:
     hidden: tuple[Hidden, ...]
 
 
+class NoKernelsError(UsageError):
+    """The code object has no kernels for AMD GPUs."""
+
+
 @dataclass(frozen=True)
 class CodeObject:
     """The parts of a code object that the emulator needs besides its instructions."""
@@ -79,7 +83,9 @@ def read_object(path: Path) -> CodeObject:
             raise UsageError(f"{path} is not a code object", seen=str(error)) from None
         metadata = _metadata(elf)
         if metadata is None:
-            raise UsageError(f"{path} has no kernels for AMD GPUs", do="name a linked code object")
+            raise NoKernelsError(
+                f"{path} has no kernels for AMD GPUs", do="name a linked code object"
+            )
         segments = [
             (s["p_vaddr"], s.data(), s["p_memsz"]) for s in elf.iter_segments(type="PT_LOAD")
         ]

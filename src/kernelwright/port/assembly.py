@@ -25,7 +25,6 @@ from kernelwright.lift import LiftedProgram, lift, used_rows
 from kernelwright.lift.build import Assembled, assemble, build_missing
 from kernelwright.lift.launch import hip_header
 from kernelwright.port.build_flags import Flags
-from kernelwright.port.compared import faults_of
 from kernelwright.port.emulated import NO_OPTIONS, Reference, RunOptions, ran, reference
 from kernelwright.port.exact import read_exact
 from kernelwright.port.instructions import GAP, TARGETS, said_of
@@ -141,7 +140,7 @@ def _compiles(program: LiftedProgram, target: str, folder: Path) -> tuple[Rung, 
     except machine.BuildError as error:
         return Rung("compile", RungStatus.FAILED, (str(error),)), None
     resources = tuple((target, kernel) for kernel in read_resources(built.code_object))
-    status = RungStatus.FAILED if left else RungStatus.PASSED
+    status = RungStatus.FAILED if left or not resources else RungStatus.PASSED
     return Rung("compile", status, left, resources), built
 
 
@@ -204,7 +203,7 @@ class _Hosted:
         built = host_with_twin(self.program, self._text, place, includes=self._includes)
         run, left = ran(built, place, self.options.running)
         called = called_of(run.errors)
-        faults = faults_of(left, found.runs, self.options.running.limit_s)
+        faults = found.differences(left, self.options.running.limit_s)
         return _compared("emulate", found, faults, called)
 
     def _instructions(self, found: Reference) -> Rung:
@@ -220,7 +219,7 @@ class _Hosted:
         if done.fault.startswith(GAP):
             return Rung("isa", RungStatus.NOT_CHECKED, (done.fault,))
         limit_s = self.options.running.limit_s
-        faults = [done.fault] if done.fault else faults_of(left, found.runs, limit_s)
+        faults = [done.fault] if done.fault else found.differences(left, limit_s)
         names = tuple(name for name, _ in done.kernels)
         rung = _compared("isa", found, faults, names)
         return rung if faults else replace(rung, details=(said_of(done, target),))

@@ -81,7 +81,14 @@ class Reference:
         if schedule == machine.SCHEDULES[0] or not self.complaints:
             return False
         _, left = ran(self.program, folder, options, schedule=schedule)
-        return bool(_differences(left, self, options.limit_s))
+        return bool(self.differences(left, options.limit_s))
+
+    def differences(self, left: Left, limit_s: float) -> list[str]:
+        """Return how a run differs from the original's, in words."""
+        said = faults_of(left, self.runs, limit_s)
+        if COPIES in dict(self.values) and not said:
+            said = copies_differ(left.copies, self.runs[0].copies)
+        return said
 
     @property
     def habits(self) -> frozenset[str]:
@@ -139,7 +146,7 @@ def _faults(
     for width, schedule in sorted(runs, key=lambda s: (s[0], machine.SCHEDULES.index(s[1]))):
         run, left = runs[width, schedule]
         said = _complaints(run, found)
-        differs = _differences(_with_names(left, names), found, options.limit_s)
+        differs = found.differences(_with_names(left, names), options.limit_s)
         if differs and found.varies(schedule, folder, options):
             differs = [each + AS_ORIGINAL for each in differs]
         for each in (*said, *differs):
@@ -149,8 +156,11 @@ def _faults(
 def at_once(works: Sequence[Callable[[], T]]) -> list[T]:
     """Do works that are independent of each other, as many at once as there are cores, and return
     their results in order."""
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
+    try:
         return [done.result() for done in [pool.submit(work) for work in works]]
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt no further run starts
 
 
 def _renamed(original: Program, ported: Program) -> dict[str, str]:
@@ -178,14 +188,6 @@ def _status(details: Sequence[str], found: Reference) -> RungStatus:
         return RungStatus.PASSED if found.values else RungStatus.RAN
     is_own = all(detail.endswith(AS_ORIGINAL) for detail in details)
     return RungStatus.AS_ORIGINAL if is_own else RungStatus.FAILED
-
-
-def _differences(left: Left, found: Reference, limit_s: float) -> list[str]:
-    """Return how a run differs from the original's, in words."""
-    said = faults_of(left, found.runs, limit_s)
-    if COPIES in dict(found.values) and not said:
-        said = copies_differ(left.copies, found.runs[0].copies)
-    return said
 
 
 def reference(original: Program, folder: Path, options: RunOptions) -> Reference | str:

@@ -13,9 +13,8 @@ from pathlib import Path
 from kernelwright.core.errors import UsageError
 from kernelwright.dialects.amdgpu import code_object, compile_missing
 from kernelwright.dialects.simt import machine
-from kernelwright.isa import isa_missing, listing_of
+from kernelwright.isa import NoKernelsError, isa_missing, listing_of
 from kernelwright.isa.host import Executed, bridge, environment, executed, offloaded
-from kernelwright.port.compared import COPIES, copies_differ, faults_of
 from kernelwright.port.emulated import NO_OPTIONS, RunOptions, ran, reference
 from kernelwright.port.ladder import Rung, RungStatus
 from kernelwright.port.programs import Builder, Program, Unit
@@ -59,9 +58,7 @@ def executes(
         done = executed(report)
         if done.fault.startswith(GAP):
             return _unchecked(done.fault)
-        details = [done.fault] if done.fault else faults_of(left, found.runs, options.limit_s)
-        if COPIES in dict(found.values) and not details:
-            details = copies_differ(left.copies, found.runs[0].copies)
+        details = [done.fault] if done.fault else found.differences(left, options.limit_s)
     if details:
         return Rung(NAME, RungStatus.FAILED, tuple(f"{target}: {d}" for d in details), units=units)
     if not done.instructions:
@@ -105,8 +102,10 @@ def _listing(unit: Unit, target: str, folder: Path) -> list[Path] | str:
         return f"{target}: {errors[0]}"
     try:
         return [listing_of(built, folder)]
-    except UsageError:  # it has no kernels
+    except NoKernelsError:
         return []
+    except UsageError as error:
+        return f"{target}: {error}"
 
 
 def said_of(done: Executed, target: str) -> str:
