@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import random
@@ -488,6 +489,8 @@ def _unchecked(why: str) -> str:
 def rows_of(names: Mapping[str, Path], options: argparse.Namespace) -> Iterator[tuple[str, dict]]:
     """Yield the row of each program; each is ported by a process of its own."""
 
+    children: set[subprocess.Popen] = set()
+
     def row(name: str) -> tuple[str, dict]:
         start = time.perf_counter()
         command = [sys.executable, __file__, *sys.argv[1:], "--row", name]
@@ -498,12 +501,14 @@ def rows_of(names: Mapping[str, Path], options: argparse.Namespace) -> Iterator[
             text=True,
             start_new_session=True,
         )
+        children.add(child)
         try:
             out, errors = child.communicate(timeout=options.case_limit)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             out, errors = "", f"the whole program took over {options.case_limit} s"
+        children.discard(child)
         lines = out.splitlines()
         found = json.loads(lines[-1]) if lines else {
             "compile": ABSENT, "emulate": LATE if "took over" in errors else ABSENT,
@@ -511,8 +516,14 @@ def rows_of(names: Mapping[str, Path], options: argparse.Namespace) -> Iterator[
         }  # fmt: skip
         return name, found | {"seconds": round(time.perf_counter() - start, 1)}
 
-    with ThreadPoolExecutor(options.jobs) as pool:
+    pool = ThreadPoolExecutor(options.jobs)
+    try:
         yield from pool.map(row, names)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in list(children):  # they have sessions of their own, which no Ctrl-C reaches
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
 
 def one_row(place: Path, options: argparse.Namespace) -> None:

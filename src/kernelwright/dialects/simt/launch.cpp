@@ -1,4 +1,6 @@
 // Work in stream order, its capture into graphs, and how the environment sets up the machine.
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +19,8 @@ auto& captures = *new std::map<void*, std::vector<std::function<void()>>>;
 }  // namespace
 
 Machine::Machine() {
+  // A program that kernelwright runs does not outlive the thread that waits for it.
+  if (std::getenv("SIMT_REPORT")) prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (const char* given = std::getenv("SIMT_WIDTH")) width = std::atoi(given);
   const std::string order = std::getenv("SIMT_SCHEDULE") ? std::getenv("SIMT_SCHEDULE") : "";
   if (order == "reverse") schedule = Schedule::reverse;
