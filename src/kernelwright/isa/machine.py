@@ -7,13 +7,13 @@ import ctypes
 import functools
 import hashlib
 import platform
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright.core.errors import DialectError, KernelwrightError
 from kernelwright.dialects.amdgpu import clang_version, find_clang
 from kernelwright.dialects.kept import kept_folder
+from kernelwright.dialects.simt.machine import compile_with
 from kernelwright.isa.listing import find_objdump
 
 SOURCES = Path(__file__).parent / "runtime"
@@ -61,8 +61,8 @@ def library() -> Path:
         objects = []
         for source in sorted(SOURCES.glob("*.cpp")):
             objects.append(str(folder / f"{source.stem}.o"))
-            subprocess.run([clang, *_FLAGS, "-c", str(source), "-o", objects[-1]], check=True)
-        subprocess.run([clang, "-shared", *objects, "-o", str(folder / LIBRARY)], check=True)
+            compile_with(clang, *_FLAGS, "-c", str(source), "-o", objects[-1])
+        compile_with(clang, "-shared", *objects, "-o", str(folder / LIBRARY))
 
     return kept_folder("isa", version.hexdigest(), make) / LIBRARY
 
@@ -139,10 +139,4 @@ def _bound() -> ctypes.CDLL:
     bound.isa_unknown.argtypes = [pointer]
     bound.isa_executed.restype, bound.isa_executed.argtypes = ctypes.c_ulonglong, [pointer, text]
     bound.isa_add_memory.argtypes, bound.isa_drop_memory.argtypes = [pointer, size], [pointer]
-    bound.isa_knows.restype, bound.isa_knows.argtypes = number, [text]
     return bound
-
-
-def knows(mnemonic: str) -> bool:
-    """Return whether the emulator has an operation of this name, without its encoding's suffix."""
-    return bool(_bound().isa_knows(mnemonic.encode()))

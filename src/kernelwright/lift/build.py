@@ -19,14 +19,21 @@ WAVES = {"gfx9": 64}
 """The lanes of a wave by the beginning of a target's name; others have 32."""
 C_FLAGS = ("-x", "c", "-std=gnu17", "-w", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing")
 
+OLDEST_CLANG = 22
+"""The oldest clang that the headers were compiled with: older ones ignore ``device_kernel``."""
 ALIGNED = 16
 """The alignment of the kernels' shared memory, in bytes; amd.h declares it."""
 
 
 def build_missing() -> str | None:
     """Return what this machine lacks to build for AMD GPUs; None if nothing."""
-    if find_clang() is None:
-        return "no clang++ on PATH; run: apt-get install clang lld (20 or newer)"
+    clang = find_clang()
+    if clang is None:
+        return f"no clang++ on PATH; run: apt-get install clang lld ({OLDEST_CLANG} or newer)"
+    version = clang_version(clang)
+    found = re.search(r"version (\d+)", version)
+    if found is None or int(found[1]) < OLDEST_CLANG:
+        return f"{version or clang} is too old; install clang and lld, {OLDEST_CLANG} or newer"
     return None
 
 

@@ -9,7 +9,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 from kernelwright.core.errors import DialectError
@@ -49,10 +48,6 @@ class KernelFacts:
     banks: dict[int, bytes] = field(default_factory=dict)
     """Constants of this kernel alone, by their bank."""
 
-    @property
-    def parameter_bytes(self) -> int:
-        return max((p.offset + p.size for p in self.parameters), default=0)
-
 
 @dataclass
 class Cubin:
@@ -88,10 +83,6 @@ def read_cubin(data: bytes) -> Cubin:
     found.variables = tuple(_variables(elf, symbols))
     found.addresses = dict(_addresses(sections, symbols, {v.name for v in found.variables}))
     return found
-
-
-def read_cubin_file(path: Path) -> Cubin:
-    return read_cubin(path.read_bytes())
 
 
 def _facts(kernel: str, sections: dict[str, Any]) -> KernelFacts:

@@ -16,7 +16,7 @@ from kernelwright.lift.sass import Instruction, SassKernel
 _REGISTERS = re.compile(r"\bU?R\d+\b")
 _PREDICATES = re.compile(r"\bU?P\d\b")
 N_PREDICATES = 7
-_SHARED_READ, _SHARED_WRITE = ("LDS",), ("STS",)
+_OTHER_SHARED = {"LDS": "STS", "STS": "LDS"}
 _MEETING = ("BAR", "WARPSYNC", "SHFL", "VOTE", "MATCH", "REDUX", "ATOMS")
 """Instructions at which lanes of a warp meet anyway."""
 
@@ -139,8 +139,7 @@ def _meetings(instructions: Sequence[Instruction], labels: Iterable[int]) -> fro
     for now in instructions:
         if now.address in places or now.base in _MEETING or now.mnemonic in HANDLED:
             pending.clear()
-        other = {_SHARED_READ[0]: _SHARED_WRITE[0], _SHARED_WRITE[0]: _SHARED_READ[0]}
-        if (before := other.get(now.base)) is None:
+        if (before := _OTHER_SHARED.get(now.base)) is None:
             continue
         if before in pending:
             found.add(now.address)

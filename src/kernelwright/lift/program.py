@@ -20,6 +20,8 @@ CUDA_MACHINE = 190
 """The number of NVIDIA's machines in an ELF file. Source: the ELF registry, EM_CUDA."""
 PARAMETER_BASES = {"sm_90": 0x210}
 USUAL_BASE = 0x160
+NEWEST_ARCH = 90
+"""The newest architecture whose place of arguments is known."""
 """Where arguments begin in bank 0, for a listing without its cubin."""
 
 
@@ -95,6 +97,12 @@ def lift_text(text: str, cubin: Cubin, *, name: str) -> LiftedProgram:
             seen=text.strip().splitlines()[0][:60] if text.strip() else "an empty file",
             do="give what cuobjdump -sass or nvdisasm -c prints",
         )
+    if not cubin.kernels and listing.arch and int(listing.arch[3:]) > NEWEST_ARCH:
+        raise UsageError(
+            "where arguments begin on this architecture is unknown",
+            seen=listing.arch,
+            do="give the cubin, which says it",
+        )
     kernels = []
     base = PARAMETER_BASES.get(listing.arch, USUAL_BASE)
     for kernel in listing.kernels:
@@ -120,7 +128,7 @@ def _machine(data: bytes) -> int:
 
 
 def _embedded(path: Path) -> bytes:
-    """Return the first cubin of an executable or library."""
+    """Return the one cubin of an executable or library."""
     with tempfile.TemporaryDirectory() as folder:
         _listed("-xelf", "all", str(path.resolve()), folder=folder)
         found = sorted(Path(folder).glob("*.cubin"))
@@ -129,6 +137,12 @@ def _embedded(path: Path) -> bytes:
                 "no machine code of an NVIDIA GPU in this file",
                 seen=str(path),
                 do="build it with -arch=sm_80, or give a cubin",
+            )
+        if len(found) > 1:
+            raise UsageError(
+                f"this file holds {len(found)} cubins",
+                seen=", ".join(each.name for each in found[:4]),
+                do="extract one with cuobjdump -xelf NAME, and give that",
             )
         return found[0].read_bytes()
 

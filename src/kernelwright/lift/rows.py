@@ -32,8 +32,6 @@ class Row:
     c: str
     entry: str
     """The mnemonic as the file has it, with its holes."""
-    is_amd: bool = True
-    """Whether it can be lifted for AMD GPUs."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -81,7 +79,6 @@ def _expanded(entry: dict[str, str], sets: dict[str, dict[str, str]]) -> Iterato
                 operands,
                 _replaced(entry["c"], values).strip(),
                 sass,
-                bool(entry.get("amd", True)),
             )
 
 

@@ -114,3 +114,9 @@ def test_memory_descriptors_and_argument_places_of_sm_90_are_known():
 def test_text_without_instructions_is_refused():
     with pytest.raises(UsageError, match="no SASS"):
         lift_text("hello\n", Cubin(), name="x")
+
+
+def test_arguments_of_an_unknown_architecture_are_not_guessed():
+    newer = CUOBJDUMP.replace("sm_80", "sm_100")
+    with pytest.raises(UsageError, match="where arguments begin"):
+        lift_text(newer, Cubin(), name="newer")

@@ -36,5 +36,4 @@ void isa_drop_memory(const void* at);
 
 // The texts of all instructions of an object that would be emulator gaps, one a line.
 const char* isa_unknown(void* object);
-int isa_knows(const char* mnemonic);
 }

@@ -326,6 +326,4 @@ const char* isa_unknown(void* object) {  // texts of instructions that are emula
   return all.c_str();
 }
 
-int isa_knows(const char* mnemonic) { return operations().count(mnemonic) != 0; }
-
 }  // extern "C"

@@ -1,4 +1,4 @@
-// What the rows of the tables call: registers as numbers, and operations that C has no operator for.
+// Functions that the rows of the tables call: registers as numbers, and operations that C has no operator for.
 // A lifted kernel is C. Its target's header (amd.h or twin.h) is included before this one.
 #pragma once
 #pragma STDC FP_CONTRACT OFF

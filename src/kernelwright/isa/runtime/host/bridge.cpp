@@ -131,8 +131,9 @@ Bridge& bridge() {
 }
 
 void fail(const std::string& why) {
-  bridge().fault = why;
-  std::fprintf(stderr, "%s\n", why.c_str());
+  std::string& fault = bridge().fault;
+  if (fault.empty()) fault = why;  // a listing that could not be loaded is the first reason
+  std::fprintf(stderr, "%s\n", fault.c_str());
   std::exit(FAULT_EXIT);
 }
 
