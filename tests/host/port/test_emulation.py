@@ -1,5 +1,12 @@
 """The emulation computes what a GPU computes, and detects errors that a GPU does not report."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from kernelwright.dialects.simt import machine
@@ -221,3 +228,34 @@ def test_the_emulations_own_memory_does_not_hide_an_access_outside(emulate):
     main = "int* d; cudaMalloc(&d, 128); cudaMemset(d, 0, 128); k<<<1, 32>>>(d);"
     (found,) = emulate(kernel, main).complaints
     assert found.kind == "out-of-bounds"
+
+
+def test_a_program_does_not_outlive_the_process_that_runs_it(tmp_path):
+    text = """#include <cstdio>
+    #include <unistd.h>
+    #include <cuda_runtime.h>
+    int main() {
+      FILE* f = fopen("pid", "w");
+      fprintf(f, "%d\\n", getpid());
+      fclose(f);
+      for (;;) usleep(1000);
+    }
+    """
+    program = machine.build(text, folder=tmp_path)
+    script = (
+        "from pathlib import Path\n"
+        "from kernelwright.dialects.simt import machine\n"
+        f"machine.run(Path({str(program)!r}), how=machine.Running(folder=Path({str(tmp_path)!r})))"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", script])
+    said, until = tmp_path / "pid", time.monotonic() + 60
+    while not (said.exists() and said.read_text().endswith("\n")) and time.monotonic() < until:
+        time.sleep(0.05)
+    own = Path("/proc") / said.read_text().strip()
+    assert own.exists()
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.wait()
+    until = time.monotonic() + 10
+    while own.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not own.exists()
