@@ -4,10 +4,10 @@
 
 Each model is accelerated as ``kw.accelerate`` does, with the budget in seconds for all of it. A run
 takes that, some 10 s to begin, and the rest of the search that is going on at the end.
-The table gives the median times of the whole model in the library's forms (``eager_graph`` is a
-CUDA graph of the eager model, ``compile_graph`` is torch.compile's mode reduce-overhead), of the
-fastest form with kernels, and the ratio of the fastest library form to that one with its interval,
-from interleaved rounds. ``gate`` is the outputs' largest error against float64 as a share of their
+The table gives the median times of the whole model in the library's forms (``eager_graph`` and
+``compile_graph`` are CUDA graphs of the eager and of the compiled model), of the fastest form with
+kernels, and the ratio of the fastest library form to that one with its interval, from interleaved
+rounds. ``gate`` is the outputs' largest error against float64 as a share of their
 largest number, with kernels and without. Where no kernel was kept there is no such form.
 
 On a GPU the models are of the sizes that people run, in bfloat16. ``--tiny`` makes them small and

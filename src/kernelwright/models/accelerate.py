@@ -331,7 +331,7 @@ class Acceleration:
 
     def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
         """How many times as fast the whole model is with these kernels as without."""
-        return self.whole.brought(kernels)
+        return self.whole.brought(kernels, self.put_in - kernels.keys())
 
     def measure(self) -> None:
         """Time the model with kernels beside all forms of the library; undo it where these win."""

@@ -22,7 +22,10 @@ HOW = {
     forms.KERNELS: "",
     forms.WITH_KERNELS[forms.GRAPH]: "; result.fastest(inputs) makes a CUDA graph of it for this",
     forms.WITH_KERNELS[forms.COMPILE]: "; call torch.compile on it for this",
-    forms.WITH_KERNELS[forms.COMPILE_GRAPH]: '; torch.compile it with mode="reduce-overhead"',
+    forms.WITH_KERNELS[
+        forms.COMPILE_GRAPH
+    ]: "; result.fastest(inputs) compiles it and makes a CUDA graph of that for this",
+    forms.WITH_KERNELS[forms.REDUCE_OVERHEAD]: '; torch.compile it with mode="reduce-overhead"',
 }
 """How a user gets the model's fastest form."""
 

@@ -7,13 +7,14 @@ is what the same form with kernels is expected to take, so that a search can lea
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Ratio
 from kernelwright.models import forms
 from kernelwright.models.clock import interleaved_ns, speedup
@@ -50,6 +51,10 @@ class WholeModel:
         self.failed: dict[str, str] = {}
         """Forms that could not be made, or were not for lack of time, and the reasons."""
         self.times_ns: dict[str, list[int]] = {}
+        self.plain = twin_of(given.model)
+        """The model without kernels."""
+        self.served: dict[str, forms.Form] = {}
+        """The form that was made with the kernels that have been kept so far, by its name."""
 
     @property
     def left_s(self) -> float:
@@ -59,7 +64,9 @@ class WholeModel:
     @property
     def rest_s(self) -> float:
         """Seconds that ``time_all`` needs at the end, for one form with kernels."""
-        return self.making_s.get(self.ranked[0], 0.0) + self.clock_s if self.library else 0.0
+        if not self.library:
+            return 0.0
+        return self.clock_s + (0.0 if self.served else self.making_s[self.ranked[0]])
 
     @property
     def ranked(self) -> list[str]:
@@ -68,67 +75,107 @@ class WholeModel:
 
     def make_library(self) -> None:
         """Make the library's forms, those that are most often the fastest first, and time them for
-        a moment. A form is left out if compiling it would take too much of the budget."""
-        plain, spent_s = twin_of(self.given.model), 0.0
+        a moment.
+
+        Of the compiled forms only the first that can be made is made now, and the others at the
+        end: they run the same code with more to do at every call. There is none if compiling
+        would take too much of the budget.
+        """
         n_operators = operators_in(self.given)
+        needs_s = n_operators * COMPILE_S_PER_OPERATOR
         for form in forms.usable(self.given):
             compiles = form in forms.COMPILED
-            needs_s = (
-                max(self.making_s.values()) if spent_s else n_operators * COMPILE_S_PER_OPERATOR
-            )
-            if compiles and spent_s + needs_s > COMPILE_SHARE * self.budget_s:
+            if compiles and needs_s > COMPILE_SHARE * self.budget_s:
                 self.failed[form] = (
                     f"compiling {n_operators} operators may take {needs_s:.0f} s, more than the "
                     "budget allows"
                 )
-                continue
-            self.library |= self.made(form, {form: plain})
-            if compiles:
-                spent_s += self.making_s[form]
+            elif not compiles or self.library.keys().isdisjoint(forms.COMPILED):
+                self.library |= self.made(form, {form: self.plain})
         self.times_ns = self.timed(self.library, min(1.0, self.clock_s))
 
-    def time_all(self, kernels: Mapping[str, Any]) -> dict[str, list[int]]:
+    def time_all(self, kernels: Collection[str]) -> dict[str, list[int]]:
         """Return the times of all forms in the same rounds, by their names.
 
-        ``kernels`` are the paths of the modules with kernels. Their forms are made in the order in
-        which the library's are fast: the first in any case, the others while there is time.
+        ``kernels`` are the paths of the modules with kernels. The form in which the library is the
+        fastest is made with them in any case. While there is time the library's other forms are
+        made, and then the others with kernels.
         """
-        made = dict(self.library)
-        for form in self.ranked if kernels else ():
-            has_one = len(made) > len(self.library)
+        waiting = self.ranked if kernels else []
+        with_kernels: dict[str, forms.Form] = dict(self.served)
+        while waiting and not with_kernels:
+            form = waiting.pop(0)
+            with_kernels |= self.with_kernels(form, kernels)
+        for form in forms.usable(self.given):
+            if form not in self.library | self.failed and self.has_time_for(form, form):
+                self.library |= self.made(form, {form: self.plain})
+        for form in waiting:
             name = forms.WITH_KERNELS[form]
-            if has_one and self.making_s[form] + self.clock_s > self.left_s:
-                self.failed[name] = "the budget was spent"
-            else:
-                made |= self.with_kernels(form, kernels)
+            if name not in with_kernels and self.has_time_for(form, name):
+                with_kernels |= self.with_kernels(form, kernels)
+        made = self.library | with_kernels
         self.tell(f"timing {len(made)} forms of the whole model")
         self.times_ns = self.timed(made, self.clock_s)
         return self.times_ns
 
-    def with_kernels(self, form: str, paths: Mapping[str, Any]) -> dict[str, forms.Form]:
-        """The model with kernels in one of the library's forms, by its name; nothing where no
-        kernel serves there, as where torch.compile gives a layer other inputs."""
-        name = forms.WITH_KERNELS[form]
-        with noted_misses(self.given.model, paths) as reasons:
-            made = self.made(form, {name: self.given.model})
+    def has_time_for(self, form: str, name: str) -> bool:
+        """Whether there is time to make something in one of the library's forms, before the last
+        comparison. If not, it is noted as the failure of that name."""
+        made_s = [self.making_s[each] for each in self.library if each in forms.COMPILED]
+        needs_s = self.making_s.get(form, max(made_s, default=0.0))
+        if needs_s + self.clock_s <= self.left_s:
+            return True
+        self.failed[name] = "the budget was spent"
+        return False
+
+    def brought(self, kernels: Collection[str], before: Collection[str] = ()) -> Ratio:
+        """How many times as fast the model is with these kernels as without.
+
+        ``before`` are the paths of the modules whose kernels were kept before. Both are in the form
+        in which the library is the fastest, if kernels serve there: so a kernel that does no more
+        than what torch.compile does brings nothing.
+
+        Raises:
+            TaskError: no form can be made with the kernels.
+        """
+        in_time = [f for f in self.ranked if self.making_s[f] + self.clock_s < self.left_s]
+        for form in in_time or [forms.EAGER]:
+            made = self.with_kernels(form, [*before, *kernels])
+            without = self.served if before else {form: self.library[form]}
+            if made and before and without.keys() != made.keys():
+                without = self.with_kernels(form, before, kernels)
+            if made and without:
+                break
+        else:
+            raise TaskError(
+                "the whole model runs with these kernels in no form",
+                seen="; ".join(self.failed.values())[:300],
+                do="report it: kernels should run wherever the modules do",
+            )
+        ((name, served),) = made.items()
+        samples = self.timed({name: served, form: next(iter(without.values()))}, self.clock_s)
+        ratio = speedup(samples, name, form)
+        if ratio.is_win:
+            self.served = made
+        return ratio
+
+    def with_kernels(
+        self, form: str, paths: Collection[str], without: Collection[str] = ()
+    ) -> dict[str, forms.Form]:
+        """A twin of the model in one of the library's forms, by the form's name with kernels.
+
+        It has the kernels that the model has now but for those ``without``. There is none if it
+        cannot be made, or if no kernel serves there, as where torch.compile gives a layer other
+        inputs.
+        """
+        name, twin = forms.WITH_KERNELS[form], twin_of(self.given.model)
+        take_out(twin, without)
+        with noted_misses(twin, paths) as reasons:
+            made = self.made(form, {name: twin})
         if made and len(reasons) >= len(paths):
             self.failed[name] = f"no kernel serves there: {reasons[0]}"
             return {}
         return made
-
-    def brought(self, kernels: Mapping[str, Any]) -> Ratio:
-        """How many times as fast the model is with these kernels as without, in CUDA graphs if
-        there can be any: without them a GPU waits for the calls, whatever the kernels take."""
-        without = twin_of(self.given.model)
-        take_out(without, kernels)
-        for form in (forms.GRAPH, forms.EAGER):
-            if form in self.library:
-                pair = {forms.KERNELS: self.given.model, form: without}
-                with_and_without = self.made(form, pair)
-                if len(with_and_without) == 2:
-                    break
-        samples = self.timed(with_and_without, self.clock_s)
-        return speedup(samples, forms.KERNELS, form)
 
     def made(self, form: str, models: Mapping[str, nn.Module]) -> dict[str, forms.Form]:
         """Models in one of the library's forms, by name; without those that cannot be made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ class Untimed(WholeModel):
     def make_library(self) -> None:
         pass
 
-    def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
+    def brought(self, kernels: Mapping[str, Swapped], before: Collection[str] = ()) -> Ratio:
         return Ratio(2.0, 2.0, 2.0)
 
     def time_all(self, kernels: Mapping[str, Swapped]) -> dict[str, list[int]]:
