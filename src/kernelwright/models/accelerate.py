@@ -254,7 +254,7 @@ class Acceleration:
             target = module if group.call.is_plain else ByPosition(module, group.call)
             name = f"{group.kind}-{path.replace('.', '-')}"
             task = load(target, inputs=example, name=name)
-            in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False)
+            in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False, compiled=False)
             result = self.search(task, in_turn)
         except KernelwrightError as error:
             return Step(group, "failed", f"{error.what}: {error.seen}"[:300])
