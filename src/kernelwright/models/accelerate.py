@@ -231,7 +231,7 @@ class Acceleration:
             self.found.steps.append(step)
             self.on_step(step)
             if step.outcome == "kept":  # what is inside it is served with it
-                waiting = [other for other in waiting if not group.holds(other)]
+                waiting = [left for other in waiting if (left := other.beside(group)).paths]
             if step.result is not None and step.result.interrupted:
                 self.found.interrupted = True
                 break
@@ -244,7 +244,7 @@ class Acceleration:
         why = group.why_not or self.why_skipped(group, left_s)
         if why:
             return Step(group, "skipped", why)
-        others = sum(other.worth for other in waiting if not group.holds(other))
+        others = sum(other.worth * (1.0 - group.holds(other)) for other in waiting)
         share = group.worth / (group.worth + others)
         budget_s = max(MIN_SEARCH_S, (left_s - BESIDE_S) * min(share, MOST_SHARE))
         path = group.paths[0]

@@ -6,11 +6,13 @@ is what the same form with kernels is expected to take, so that a search can lea
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -24,8 +26,11 @@ from kernelwright.models.swap import noted_misses, take_out, twin_of
 COMPILE_SHARE = 0.5
 """The largest part of the budget that is spent on compiling the library's forms."""
 COMPILE_S_PER_OPERATOR = 0.03
-"""Seconds that torch.compile takes for one operator of an eager forward: 14 s for the 500 of
-BERT-base, beside an H200. A recurrence that is written as a loop has thousands of them."""
+"""Seconds that torch.compile takes for one operator: 14 s for the 500 of BERT-base, beside an H200.
+A recurrence that is written as a loop has thousands of them in an eager forward."""
+TRACE_SHARE, TRACE_S_PER_OPERATOR = 0.25, 1.5e-3
+"""The largest part of the budget that is spent on counting the operators that torch.compile would
+see, which may be fewer: transformers' Mamba has a scan for it in place of the loop."""
 
 
 class WholeModel:
@@ -82,10 +87,13 @@ class WholeModel:
         would take too much of the budget.
         """
         n_operators = operators_in(self.given)
+        most = COMPILE_SHARE * self.budget_s / COMPILE_S_PER_OPERATOR
+        if most < n_operators < TRACE_SHARE * self.budget_s / TRACE_S_PER_OPERATOR:
+            n_operators = operators_traced(self.given)
         needs_s = n_operators * COMPILE_S_PER_OPERATOR
         for form in forms.usable(self.given):
             compiles = form in forms.COMPILED
-            if compiles and needs_s > COMPILE_SHARE * self.budget_s:
+            if compiles and n_operators > most:
                 self.failed[form] = (
                     f"compiling {n_operators} operators may take {needs_s:.0f} s, more than the "
                     "budget allows"
@@ -217,3 +225,23 @@ def operators_in(given: Given) -> int:
         given.call(given.model)
     given.restore()
     return counting.n
+
+
+def operators_traced(given: Given) -> int:
+    """The number of operators in the graph that torch.compile makes of a forward, the first one if
+    it makes several."""
+    n_nodes = 0
+
+    def count(graph: torch.fx.GraphModule, _: Any) -> Callable[..., Any]:
+        nonlocal n_nodes
+        n_nodes = len(graph.graph.nodes)
+        raise _Counted
+
+    with contextlib.suppress(Exception):  # which comes wrapped
+        given.run(torch.compile(given.model, backend=count))
+    given.restore()
+    return n_nodes
+
+
+class _Counted(Exception):
+    """Ends a compilation when the graph is there."""
