@@ -153,6 +153,8 @@ def programs_of(step: StepOutline, knobs: Knobs) -> float | None:
         n_tiles = math.ceil(rows / knob("block_m")) * math.ceil(columns / knob("block_n"))
         return knob("parts") * n_tiles * step.sizes.get("batch", 1.0)
     shape = knobs.get("shape")
+    if step.kind == "product":  # a thin one, of which every result is a row of its own
+        rows *= columns * step.sizes.get("batch", 1.0)
     if shape == "lanes":
         return max(1.0, rows / (knob("block") * knob("threads") * knob("vector")))
     if shape == "column":

@@ -46,6 +46,14 @@ def test_large_products_of_16_bits_are_left_to_the_library():
     assert 1.2 < step_ns(own, knobs, GPU) / step_ns(library, {}, GPU) < 2.0
 
 
+def test_a_thin_product_keeps_a_gpu_busy():
+    sizes = {"bytes": 2e6, "flops": 2e6, "rows": 1.0, "columns": 1024.0, "k": 1024.0}
+    step = StepOutline("product", "product", {"bfloat16": 3}, sizes)
+    assert (
+        step_ns(step, {"shape": "row", "rows": 1}, GPU) < 2 * sizes["bytes"] / GPU.bytes_per_s * 1e9
+    )
+
+
 def test_views_cost_nothing():
     view = StepOutline("", "library", {"torch.ops.aten.permute.default": 1}, {"bytes": 1e9})
     assert prior_ns(Outline((view,)), {}, GPU) == prior_ns(Outline(()), {}, GPU)
