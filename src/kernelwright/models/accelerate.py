@@ -26,7 +26,7 @@ from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.models import forms
 from kernelwright.models.clock import speedup
-from kernelwright.models.gate import Deviation, Gate
+from kernelwright.models.gate import Deviation, Gate, why_unsteady
 from kernelwright.models.given import Given
 from kernelwright.models.profile import Group, example_of, profile
 from kernelwright.models.swap import Swapped, missing, put_in, take_out
@@ -46,10 +46,9 @@ tried in the model. A call of a module alone counts its time on the host, of whi
 the model has none."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
-BESIDE_S = 30.0
-"""Seconds that a search takes besides its budget: to open the judge, to compile the library's
-settings, for the last verdicts, and to weigh the kernel in the model. Measured beside an H200 with
-12 cores. After the first search none is begun with less time left."""
+BESIDE_S = 20.0
+"""Seconds that a search takes besides its budget: to open the judge, for the last verdicts, and to
+weigh the kernel in the model. After the first search none is begun with less time left."""
 MOST_SHARE = 0.4
 """The largest part of what is left of the budget that one search takes."""
 CLOCK_SHARE, MIN_CLOCK_S = 0.03, 3.0
@@ -252,6 +251,8 @@ class Acceleration:
         try:
             module = self.given.model.get_submodule(path)
             target = module if group.call.is_plain else ByPosition(module, group.call)
+            if why := why_unsteady(Given(target, example)):
+                return Step(group, "skipped", why)
             name = f"{group.kind}-{path.replace('.', '-')}"
             task = load(target, inputs=example, name=name)
             in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False, compiled=False)
