@@ -15,20 +15,25 @@ from kernelwright.models.given import Given, tensors_of
 
 EAGER, GRAPH, COMPILE, COMPILE_GRAPH = "eager", "eager_graph", "compile", "compile_graph"
 REDUCE_OVERHEAD = "reduce_overhead"
-LIBRARY = (EAGER, GRAPH, COMPILE_GRAPH, REDUCE_OVERHEAD, COMPILE)
+LIBRARY = (EAGER, GRAPH, REDUCE_OVERHEAD, COMPILE)
+"""As the library runs a model. ``GRAPH`` is a CUDA graph of the eager forward; reduce-overhead is
+torch.compile's mode: it records graphs of what it can, and looks before every call whether the
+model and its inputs are as they were."""
+OWN = COMPILE_GRAPH
+"""One CUDA graph of the whole compiled forward. It is no setting of the library: a model of
+transformers is compiled for it as it runs eagerly, without masks."""
 CAPTURED = (GRAPH, COMPILE_GRAPH)
 COMPILED = (COMPILE_GRAPH, REDUCE_OVERHEAD, COMPILE)
 KERNELS = "kernels"
 WITH_KERNELS = {
     EAGER: KERNELS,
     GRAPH: f"{KERNELS}_graph",
-    COMPILE: f"{KERNELS}_compile",
     COMPILE_GRAPH: f"{KERNELS}_compile_graph",
     REDUCE_OVERHEAD: f"{KERNELS}_reduce_overhead",
+    COMPILE: f"{KERNELS}_compile",
 }
-"""The library's forms, and the same with kernels in the modules. A graph is one CUDA graph of the
-whole forward, eager or compiled. The last form is torch.compile's mode: it records graphs of what
-it can, and looks before every call whether the model and its inputs are as they were."""
+"""The forms without kernels, in the order in which they are made, and the same with kernels in the
+modules."""
 N_WARM = 3
 """Calls on a side stream before a capture: libraries allocate their workspaces in the first."""
 RECOMPILES = 64
@@ -127,19 +132,19 @@ def _fits(one: Any, held: Any) -> bool:
 
 
 def usable(given: Given) -> list[str]:
-    """The library's forms that can be made for these inputs."""
+    """The forms that can be made for these inputs."""
     if given.device.type != "cuda":
         return [EAGER, COMPILE]
-    return [form for form in LIBRARY if form not in CAPTURED or given.is_replayable]
+    return [form for form in WITH_KERNELS if form not in CAPTURED or given.is_replayable]
 
 
-def library_form(name: str) -> str:
-    """The library's form of a name that may be one with kernels."""
+def without_kernels(name: str) -> str:
+    """The form without kernels of a name that may be one with them."""
     return next((form for form, with_kernels in WITH_KERNELS.items() if with_kernels == name), name)
 
 
 def made(form: str, given: Given) -> Form:
-    """The given model in one of the library's forms, called once, so that it is compiled.
+    """The given model in a form of those without kernels, called once, so that it is compiled.
 
     Raises:
         Exception: whatever torch.compile or a capture raises for this model.

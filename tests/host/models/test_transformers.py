@@ -33,7 +33,7 @@ pytest.importorskip("transformers")
 class Untimed(WholeModel):
     """The whole model without a clock: kernels always pay."""
 
-    def make_library(self) -> None:
+    def make_plain(self) -> None:
         pass
 
     def brought(self, kernels: Mapping[str, Swapped], before: Collection[str] = ()) -> Ratio:
