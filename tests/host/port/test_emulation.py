@@ -39,6 +39,25 @@ def test_barriers_and_shared_memory(emulate, width, schedule):
     assert (run.threads, run.barriers) == (64, 64)
 
 
+def test_shared_variables_outside_functions_are_each_blocks_own(emulate):
+    run = emulate(
+        """struct Pair { int a, b; };
+        __shared__ int s[64];
+        static __shared__ Pair pair;
+        __shared__ int flag;
+        __device__ int other(int t) { return s[63 - t] + ((int*)s)[t]; }
+        __global__ void k(int* p) {
+          s[threadIdx.x] = threadIdx.x + blockIdx.x;
+          if (threadIdx.x == 0) flag = 1 + blockIdx.x, (&pair)->b = 2;
+          __syncthreads();
+          if (flag == 2) p[threadIdx.x] = other(threadIdx.x) + (&pair)->b;
+        }""",
+        BUFFER + 'k<<<2, 64>>>(p); printf("%d %d\\n", p[0], p[63]);',
+    )
+    assert run.output == "67 67\n"
+    assert not run.complaints
+
+
 @pytest.mark.parametrize(("width", "wanted"), [(32, "32 32 0\n"), (64, "64 64 32\n")])
 def test_the_width_is_that_of_the_wave(emulate, width, wanted):
     run = emulate(
