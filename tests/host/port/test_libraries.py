@@ -161,8 +161,8 @@ def test_products_of_mixed_kinds(tmp_path):
 
 CALLS = {
     "cub_calls.cu": [
-        "0 51 6100", "select 48 34 64", "scans 100007011 100085011 64", "runs 11 95 128", "scan 3 98 128",
-        "squares 429692 429692 128", "histogram 32 32 128", "sorted 100 0 128",
+        "0 51 6100", "select 48 34 64", "scans 100007011 100085011 64", "runs 11 95 128",
+        "scan 3 98 128", "squares 429692 429692 128", "histogram 32 32 128", "sorted 100 0 128",
     ],
     "sparse_calls.cu": [
         "product 20 32 68", "transposed 28 12 32", "solved 0.5 0.666667 0.2",
