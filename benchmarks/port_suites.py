@@ -89,6 +89,10 @@ def samples(checkout: Path) -> dict[str, Path]:
 SUITES = {"hecbench": hecbench, "samples": samples}
 SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
     "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 24") for axis in "XYZ"),
+    "binomialOptions": (
+        ("binomialOptions_common.h", "NUM_STEPS 2048", "NUM_STEPS 256"),
+        ("binomialOptions_common.h", "MAX_OPTIONS 1024", "MAX_OPTIONS 8"),
+    ),
     "bn": (
         ("data45.h", "NODE_N=45", "NODE_N=10"),
         ("data45.h", "DATA_N=600", "DATA_N=64"),
@@ -101,6 +105,14 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
     "concat": (
         ("main.cu", "nhead <= 48", "nhead <= 6"),
         ("main.cu", "seq_len = 1024", "seq_len = 16"),
+    ),
+    "conjugateGradientMultiBlockCG": (
+        ("conjugateGradientMultiBlockCG.cu", "N  = 1048576", "N  = 512"),
+    ),
+    "convolutionFFT2D": tuple(
+        ("main.cpp", f"data{axis}{blanks}= 2000", f"data{axis}{blanks}= 60")
+        for axis in "HW"
+        for blanks in (" " * 3, " " * 6)
     ),
     "dslash": (("Makefile", "-DLDIM=32", "-DLDIM=4"),),
     "f16sp": (
@@ -115,6 +127,9 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
             "{436483, 1952407, 627919, 377884, 442703, 1863423}",
             "{7, 77, 177, 277, 377, 477}",
         ),
+    ),
+    "immaTensorCoreGemm": tuple(
+        ("immaTensorCoreGemm.cu", f"{axis}_TILES 256", f"{axis}_TILES 16") for axis in "MNK"
     ),
     "match": (("main.cu", "(2048*8)", "(128)"),),
     "md5hash": (
