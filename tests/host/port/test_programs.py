@@ -143,7 +143,7 @@ def test_a_program_that_copies_nothing_either_is_compared_by_what_it_leaves_on_t
     rung = emulates(Program.of(original), Program.of(ported))
     assert rung.status is RungStatus.PASSED and rung.values == (("the device's memory", 63),)
     rung = emulates(Program.of(original), Program.of(ported.replace("= threadIdx.x", "= 65")))
-    assert "the device's memory: other values in 63 of 64 words" in rung.details[0]
+    assert "the device's memory: other values in 64 of 64 words" in rung.details[0]
 
 
 @pytest.mark.parametrize("body", ["", "p[atomicAdd(p + 63, 1) % 63] = threadIdx.x;"])
