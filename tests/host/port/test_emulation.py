@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.dialects import amdgpu
 from kernelwright.dialects.simt import machine
 
 BUFFER = "int* p; apiMalloc(&p, 64 * sizeof(int)); apiMemset(p, 0, 64 * sizeof(int));\n"
@@ -136,6 +137,19 @@ def test_errors_are_detected_and_located(emulate, kernel, kind, detail):
     found = [c for c in run.complaints if c.kind == kind and detail in c.detail]
     assert found, run.complaints
     assert found[0].place.startswith("program:4")
+
+
+def test_an_access_outside_a_local_array_is_told_and_does_not_end_the_program(emulate):
+    if "version 1" in amdgpu.clang_version(amdgpu.find_clang() or ""):
+        pytest.skip("clang before 20 ends the program there")
+    body = "int a[4] = {1, 2, 3, (int)threadIdx.x}, *q = a; p[threadIdx.x] = q[threadIdx.x % 5];"
+    run = emulate(
+        f"__global__ void k(int* p) {{ {body} }}", BUFFER + 'k<<<1, 64>>>(p); puts("end");'
+    )
+    assert run.output == "end\n"
+    assert {(c.kind, c.detail) for c in run.complaints} == {
+        ("out-of-bounds", "access outside a variable")
+    }
 
 
 @pytest.mark.parametrize(
