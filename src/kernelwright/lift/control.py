@@ -76,27 +76,53 @@ def flow_of(instructions: Sequence[Instruction]) -> Flow:
             continue
         reached.add(at)
         now, next_ = follows[at.address], after.get(at.address)
-        if (to := _led_to(now, at, next_)) is not None:
+        if (to := _led_to(now, at, next_, follows, after)) is not None:
             leads[at] = to
             left.append(to)
-        if next_ is not None and now.mnemonic != CALL and not _leaves(now):
+        if next_ is not None and not _leaves(now):
             left.append(Place(at.calls, next_))
     return Flow(leads, frozenset(reached))
 
 
-def _is_never(now: Instruction) -> bool:
-    return now.mnemonic == DIVERGED and not now.guard
-
-
-def _led_to(now: Instruction, at: Place, after: int | None) -> Place | None:
+def _led_to(
+    now: Instruction,
+    at: Place,
+    next_: int | None,
+    follows: Mapping[int, Instruction],
+    after: Mapping[int, int],
+) -> Place | None:
     """Return the place that an instruction leads to, besides the next one: None if it leads to no
     other, or calls what called it."""
     if now.mnemonic == RETURN and at.calls:
         return Place(at.calls[:-1], at.calls[-1])
     target = target_of(now) if now.mnemonic in (*BRANCHES, CALL) and not _is_never(now) else None
-    if target is None or now.mnemonic in BRANCHES:
-        return None if target is None else Place(at.calls, target)
-    return None if after is None or after in at.calls else Place((*at.calls, after), target)
+    if target is None:
+        return None
+    if now.mnemonic in BRANCHES or not _returns(target, follows, after):
+        return Place(at.calls, target)
+    return None if next_ is None or next_ in at.calls else Place((*at.calls, next_), target)
+
+
+def _returns(target: int, follows: Mapping[int, Instruction], after: Mapping[int, int]) -> bool:
+    """Return whether what is called at ``target`` may return; ptxas writes some jumps as calls."""
+    seen, left = set[int](), [target]
+    while left:
+        at = left.pop()
+        if at in seen or at not in follows:
+            continue
+        seen.add(at)
+        now = follows[at]
+        if now.mnemonic == RETURN:
+            return True
+        if now.mnemonic in BRANCHES and not _is_never(now) and (to := target_of(now)) is not None:
+            left.append(to)
+        if at in after and (not _leaves(now) or now.mnemonic == CALL):
+            left.append(after[at])
+    return False
+
+
+def _is_never(now: Instruction) -> bool:
+    return now.mnemonic == DIVERGED and not now.guard
 
 
 def _leaves(now: Instruction) -> bool:
@@ -104,7 +130,7 @@ def _leaves(now: Instruction) -> bool:
     if now.guard not in ("", "PT"):
         return False
     is_plain = now.mnemonic in ALWAYS or len(now.operands) == (now.mnemonic != EXIT)
-    return now.mnemonic in (RETURN, TRAP) or (now.mnemonic in (EXIT, *BRANCHES) and is_plain)
+    return now.mnemonic in (CALL, RETURN, TRAP) or (now.mnemonic in (EXIT, *BRANCHES) and is_plain)
 
 
 def control(now: Instruction, at: Place, flow: Flow, banks: Banks) -> str | None:

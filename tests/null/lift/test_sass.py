@@ -101,9 +101,15 @@ def test_a_subroutine_is_lifted_once_for_each_of_its_calls():
     assert "if (R0 == 0x20) goto at_0020; TRAP();" in text
 
 
+def test_a_guarded_call_that_never_returns_is_a_jump_out_of_a_loop():
+    text = lifted("IADD3 R0, R0, 0x1, RZ", "@P0 CALL.REL.NOINC 0x30", "BRA 0x0", "EXIT").c("amd.h")
+    assert "if (P0) { goto at_0030; }" in text
+    assert "at_0000:;" in text and "goto at_0000;" in text
+
+
 def test_subroutines_that_call_themselves_are_not_lifted():
-    program = lifted("MOV R0, 0x20", "CALL.REL.NOINC 0x0", "EXIT")
-    assert [found.text for found in program.unlifted] == ["CALL.REL.NOINC 0x0"]
+    program = lifted("CALL.REL.NOINC 0x10", "CALL.REL.NOINC 0x10", "RET.REL.NODEC R0 0x0")
+    assert [found.text for found in program.unlifted] == ["CALL.REL.NOINC 0x10"]
 
 
 def test_votes_are_of_the_lanes_of_the_mask_that_brought_them_together():
