@@ -13,10 +13,14 @@ import ast
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
+from kernelwright.core.digest import digest
 from kernelwright.core.syntax import UNREADABLE, parse
 
 Value = int | str
 Schedule = Mapping[str, Value]
+LINE, OF = "line", "of"
+"""The keys in the schedule of a trial or a proposal: its schedule line, and the digest of the
+candidate whose text it replaces the line of."""
 KNOBS: dict[str, tuple[Value, ...]] = {
     "ELEMENTS": (128, 256, 512, 1024, 2048, 4096, 8192),
     "COLUMNS": (16, 32, 64, 128, 256, 512),
@@ -64,6 +68,15 @@ def written(schedule: Schedule) -> str:
     """Return the line that sets a schedule."""
     values = (f'"{value}"' if isinstance(value, str) else str(value) for value in schedule.values())
     return f"{', '.join(schedule)} = {', '.join(values)}"
+
+
+def program(source: str) -> str:
+    """Return the digest of what a file is under every schedule; empty if it has no schedule
+    line."""
+    schedule = read(source)
+    if not schedule:
+        return ""
+    return digest("program", rewritten(source, {name: KNOBS[name][0] for name in schedule}))
 
 
 def neighbours(schedule: Schedule) -> Iterator[dict[str, Value]]:

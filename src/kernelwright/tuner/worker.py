@@ -50,6 +50,8 @@ class Entrant:
     """Its digest."""
     source: str
     entry: str
+    must_work: bool = False
+    """Whether it is unfit if the library does its work."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,8 @@ class Worker:
         module = modules.constructed(kind, self.question)
         modules.require_own_kernels(module, self.question.arguments)
         self.modules[entrant.name] = module
+        if entrant.must_work:
+            modules.require_own_work(module, self.question)
         result = self.call(entrant.name)
         with self._one_thread():
             modules.require_right(result, self.question)
