@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge.compare.float8 import computing_with
@@ -128,7 +129,7 @@ def require_own_work(module: torch.nn.Module, question: Question) -> None:
     Raises:
         Unfit: the library does some of the work.
     """
-    tensors = [*flatten(question.arguments), *question.state.values()]
+    tensors = tree_leaves((question.arguments, dict(question.state)))
     sizes = [t.numel() for t in tensors if isinstance(t, torch.Tensor)]
     sizes += [math.prod(shape) for shape, _ in question.form]
     with _LibraryWork(max(sizes, default=0) * SMALL_SHARE) as work:
@@ -152,7 +153,7 @@ class _LibraryWork(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if not func.is_view and name not in LAYING_OUT:
-            touched = [*flatten((args, kwargs or {})), *flatten(result)]
+            touched = tree_leaves((args, kwargs, result))
             n = max((t.numel() for t in touched if isinstance(t, torch.Tensor)), default=0)
             if n > self._most:
                 self.operators.append(name)
