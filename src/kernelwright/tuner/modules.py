@@ -27,7 +27,7 @@ LAYING_OUT = {
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros",
     "zeros_like", "new_zeros", "full", "full_like", "new_full", "ones", "ones_like", "new_ones",
     "fill_", "zero_", "clone", "copy_", "_to_copy", "detach", "lift_fresh", "_unsafe_view",
-    "_reshape_alias",
+    "_reshape_alias", "set_",
 }  # fmt: skip
 """Operators that make, copy or lay out tensors and compute nothing."""
 SMALL_SHARE = 1 / 8
