@@ -162,7 +162,7 @@ def _why(judged: Judged) -> str:
     found = judged.evaluation
     if found is None:
         return f"none: {judged.fault}"
-    return "right" if found.passed else f"{found.status}: {found.why}"[:140]
+    return f"right {found.kinds}" if found.passed else f"{found.status}: {found.why}"[:140]
 
 
 def shown(rows: list[dict]) -> None:

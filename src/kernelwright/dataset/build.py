@@ -79,19 +79,8 @@ def build_dataset(
         ArchiveError: an archive cannot be read.
         OSError: ``out`` is not writable.
     """
-    arrow()
-    grids = grids or Grids()
-    if not archives and not grids.paths:
-        raise UsageError(
-            "neither an archive nor a grid is given",
-            seen="no --archive and no --grid",
-            do="add --archive FILE or --grid DIR",
-        )
-    if keep < 1:
-        raise UsageError(
-            "the dataset would be empty", seen=f"--keep {keep}", do="give --keep 1 or more"
-        )
-    folder = Path(out)
+    grids, folder = grids or Grids(), Path(out)
+    _require_sources([*archives, *map(str, grids.paths)], keep)
     cards.require_place(folder)
     tests = KnownStructures(excluded_tasks(exclude))
     on_done(f"{len(tests)} test tasks are excluded")
@@ -99,9 +88,7 @@ def build_dataset(
     for url in archives:
         _gather(url, found)
     for path in grids.paths:
-        for row in open_grid(path):
-            entry = found.setdefault(row.task_digest, _ArchivedTask(row.task, []))
-            entry.measured.append(row)
+        _gather_measured(path, found)
     if workers is not None:
         _find_structures([*found.values()], workers)
     left, learnt = [], []
@@ -120,6 +107,25 @@ def build_dataset(
     sources = [*archives, *map(str, grids.paths)]
     write_card(dataset, archives=sources, exclude=exclude, keep=keep, command=command)
     return dataset
+
+
+def _require_sources(sources: Sequence[str], keep: int) -> None:
+    """Check that there is something to build a dataset from.
+
+    Raises:
+        UsageError: there is not, or pyarrow is missing.
+    """
+    arrow()
+    if not sources:
+        raise UsageError(
+            "neither an archive nor a grid is given",
+            seen="no --archive and no --grid",
+            do="add --archive FILE or --grid DIR",
+        )
+    if keep < 1:
+        raise UsageError(
+            "the dataset would be empty", seen=f"--keep {keep}", do="give --keep 1 or more"
+        )
 
 
 def excluded_tasks(exclude: Sequence[str | Path]) -> list[Task]:
@@ -175,6 +181,12 @@ def _gather(url: str, found: dict[str, _ArchivedTask]) -> None:
             entry = found.setdefault(task.digest, _ArchivedTask(task, []))
             entry.histories.append((archive.url, archive.history(task.digest)))
             entry.is_examined |= archive.is_examined(task.digest)
+
+
+def _gather_measured(path: str | Path, found: dict[str, _ArchivedTask]) -> None:
+    for row in open_grid(path):
+        entry = found.setdefault(row.task_digest, _ArchivedTask(row.task, []))
+        entry.measured.append(row)
 
 
 def _find_structures(entries: Sequence[_ArchivedTask], workers: Workers) -> None:

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
+import jinja2
 
 from kernelwright.archive import Archive
 from kernelwright.core import schedule_line
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.errors import UsageError
-from kernelwright.core.evaluation import Environment as Place
+from kernelwright.core.evaluation import Environment
 from kernelwright.core.places import written_whole
 from kernelwright.core.schedule_line import LINE, OF
 from kernelwright.core.task import Task
@@ -76,8 +76,8 @@ class Measured:
         return Proposal(candidate, self.proposer, self.lineage, {LINE: json.loads(self.schedule)})
 
     @property
-    def place(self) -> Place:
-        return Place(self.device, json.loads(self.environment))
+    def place(self) -> Environment:
+        return Environment(self.device, json.loads(self.environment))
 
     @property
     def trial(self) -> Trial:
@@ -206,14 +206,14 @@ def _text(base: Proposal, trial: Trial) -> str:
 
 
 def _write_card(rows: Sequence[Measured], folder: Path, command: str) -> None:
-    environment = Environment(
-        loader=PackageLoader("kernelwright.dataset", "."),
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("kernelwright.dataset", "."),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
-    text = environment.get_template("grid.md.j2").render(
+    text = templates.get_template("grid.md.j2").render(
         mark=cards.MARK,
         version=importlib.metadata.version("kernelwright"),
         command=command,

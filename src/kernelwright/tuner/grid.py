@@ -6,22 +6,20 @@ measured, so a grid resumes from the archive alone.
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 from kernelwright.archive import Archive
 from kernelwright.core import plugins, schedule_line
-from kernelwright.core.candidate import Candidate, Proposal
+from kernelwright.core.candidate import Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.schedule_line import LINE, OF
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.devices.environment import Here
 from kernelwright.tuner.admission import refusal
 from kernelwright.tuner.batches import measured
+from kernelwright.tuner.lines import schedules, under
 from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.trials import TUNER_VERSION, TrialRunner
@@ -29,8 +27,6 @@ from kernelwright.tuner.tuner import BATCH
 
 STAGES = (8,)
 """Rounds of a race in which nobody drops out: all schedules are measured alike."""
-NEAR_SHARE = 1 / 3
-"""Share of the schedules that are neighbours of the program's own; the others are random."""
 
 
 def programs(archive: Archive, task: Task) -> list[Proposal]:
@@ -42,32 +38,6 @@ def programs(archive: Archive, task: Task) -> list[Proposal]:
         if verdict.passed and program and not refusal(source):
             found.setdefault(program, proposal)
     return [*found.values()]
-
-
-def under(proposal: Proposal, schedule: schedule_line.Schedule) -> Proposal:
-    """Return a proposal with another schedule line."""
-    candidate = proposal.candidate
-    source = schedule_line.rewritten(candidate.source, schedule)
-    return replace(
-        proposal,
-        candidate=Candidate(source, candidate.dialect, candidate.entry),
-        schedule={LINE: dict(schedule), OF: candidate.digest},
-        parent=candidate.digest,
-        note=f"{proposal.note}, schedule: {schedule_line.written(schedule)}".removeprefix(", "),
-    )
-
-
-def schedules(source: str, n: int, seed: str) -> Iterator[dict[str, schedule_line.Value]]:
-    """Yield at most ``n`` schedules for a program: its own, neighbours of it, and random ones."""
-    own, draw = schedule_line.read(source), random.Random(seed)
-    near = [*schedule_line.neighbours(own)]
-    near = draw.sample(near, min(len(near), int(NEAR_SHARE * n)))
-    drawn = (schedule_line.drawn([*own], draw) for _ in range(20 * n))
-    seen: list[dict[str, schedule_line.Value]] = []
-    for schedule in (own, *near, *drawn):
-        if len(seen) < n and schedule not in seen:
-            seen.append(schedule)
-            yield schedule
 
 
 def measure(

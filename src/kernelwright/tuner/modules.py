@@ -122,6 +122,21 @@ def require_own_kernels(module: torch.nn.Module, arguments: list[Any]) -> None:
         raise Unfit(TrialOutcome.FAILED, f"it does not use its kernels: {reason}")
 
 
+@contextlib.contextmanager
+def nothing_left_over() -> Iterator[None]:
+    """Context in which new tensors hold NaN, or the largest integer, until they are written: torch
+    fills them where algorithms must be deterministic.
+
+    Without it a kernel that writes a part of its result may find the rest in the memory that a
+    right one's result had.
+    """
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 def require_own_work(module: torch.nn.Module, question: Question) -> None:
     """Check in one call that the library computes nothing large for the module: tensors may be
     made, copied and laid out anew, and what is small beside the task's largest tensor added up.

@@ -149,7 +149,8 @@ class TrialRunner:
 
     def _entrant(self, proposal: Proposal) -> Entrant:
         candidate = proposal.candidate
-        return Entrant(candidate.digest, candidate.source, candidate.entry, self._must_work)
+        name, is_foreign = candidate.digest, not self._process.is_ours_only
+        return Entrant(name, candidate.source, candidate.entry, is_foreign, self._must_work)
 
     def _ending_at_import(self, entrants: Sequence[Entrant]) -> dict[str, Entry]:
         """Load the entrants one by one, to find those that end the worker."""

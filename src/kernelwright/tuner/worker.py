@@ -50,6 +50,8 @@ class Entrant:
     """Its digest."""
     source: str
     entry: str
+    is_foreign: bool = False
+    """Whether others than our emitters wrote it: what it leaves unwritten must not look right."""
     must_work: bool = False
     """Whether it is unfit if the library does its work."""
 
@@ -193,7 +195,8 @@ class Worker:
         self.modules[entrant.name] = module
         if entrant.must_work:
             modules.require_own_work(module, self.question)
-        result = self.call(entrant.name)
+        with modules.nothing_left_over() if entrant.is_foreign else contextlib.nullcontext():
+            result = self.call(entrant.name)
         with self._one_thread():
             modules.require_right(result, self.question)
 

@@ -40,9 +40,10 @@ ANSWERS = {
     "right": "return x.permute(1, 0).contiguous()",
     "slow": "for number in range(30):\n            y = x.t().contiguous()\n        return y",
     "wrong": "return x.contiguous().view(512, 256)",
+    "unwritten": "y = torch.empty(512, 256)\n        y[:100] = x.t()[:100]\n        return y",
     "library": "return (x * 1.0).t().contiguous()",
     "not admitted": "return torch.load('x')",
-    "right by luck": "return x.t().contiguous() if x.abs().max() < 1e3 else x.t() + 1.0",
+    "right by luck": "return x.t().contiguous() if x[0, 0] != x[0, 1] else torch.ones(512, 256)",
 }
 
 
@@ -70,11 +71,11 @@ def judged(opened, names):
 
 def test_answers_are_tried_and_the_right_ones_timed_over_eager(tmp_path):
     with worker(tmp_path, 0.0) as (opened, archive):
-        found = judged(opened, ["right", "slow", "wrong", "library", "not admitted"])
+        found = judged(opened, ["right", "slow", "wrong", "unwritten", "library", "not admitted"])
         statuses = {name: str(each.evaluation.status) for name, each in found.items()}
         assert statuses == {
             "right": "passed", "slow": "passed", "wrong": "wrong_values",
-            "library": "runtime_error", "not admitted": "rejected",
+            "unwritten": "wrong_values", "library": "runtime_error", "not admitted": "rejected",
         }  # fmt: skip
         assert "the library does its work: mul" in found["library"].evaluation.why
         assert "load" in found["not admitted"].evaluation.why
@@ -85,10 +86,10 @@ def test_answers_are_tried_and_the_right_ones_timed_over_eager(tmp_path):
         assert advantages["right"] > advantages["wrong"] > advantages["not admitted"]
         assert archive.history(TASK.digest) == []  # trials are no verdicts
         trials = archive.trials_everywhere(TASK.digest)
-        assert len(trials) == 4 and {version for _, version, _ in trials} == {TUNER_VERSION}
+        assert len(trials) == 5 and {version for _, version, _ in trials} == {TUNER_VERSION}
         again = judged(opened, ["right"])["right"].evaluation
         assert again == found["right"].evaluation  # not timed until it is lucky
-        assert len(archive.trials_everywhere(TASK.digest)) == 4
+        assert len(archive.trials_everywhere(TASK.digest)) == 5
 
 
 def test_an_audit_is_a_verdict_that_counts_where_it_refuses_an_answer(tmp_path):
