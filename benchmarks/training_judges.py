@@ -7,8 +7,9 @@ Answers are lessons' kernels under random schedules, as a policy writes them, an
 that are made wrong: one leaves out what follows a program's first block, one adds a thousandth to
 every result. Task by task, both judges get the same group, in turns who is first; each has as many
 processes as ``--jobs``. The table gives verdicts a second, on how many answers both agree on
-whether it is right, and how the speeds of right answers compare: the correlation of their ranks in
-a group. No answer is audited: the judge looks at all of them.
+whether it is right, and of the pairs of right answers whose speeds differ by a tenth or more by the
+judge, how many are in the same order by the fast one. No answer is audited: the judge looks at all
+of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
 import random
 import tempfile
 import time
@@ -42,6 +42,7 @@ from kernelwright.workers.opening import workers_for
 FORMS = ("pointwise", "product", "linear", "mapping", "reduction", "pooling", "linear reduced",
          "image norm", "scan", "cross entropy")  # fmt: skip
 FULL, FAST = "judge", "fast"
+APART = 1.1
 
 
 def group(lesson: Lesson, n: int, draw: random.Random) -> list[PolicyAnswer]:
@@ -67,18 +68,21 @@ def _off(source: str) -> str:
     return f"{head}{mark}{at}, ({value}) * 1.003 + 0.003{', mask' if end else ''}{end}"
 
 
-def speed(judged: Judged) -> float | None:
-    """The speedup over eager of a right answer."""
+def time_ns(judged: Judged) -> float | None:
+    """Nanoseconds of a right answer's call."""
     found = judged.evaluation
     return found.timing.median_ns("candidate") if found and found.timing else None
 
 
-def correlation(one: list[float], other: list[float]) -> float:
-    """Spearman's, without ties."""
-    n = len(one)
-    ranks = [[sorted(each).index(value) for value in each] for each in (one, other)]
-    apart = sum((a - b) ** 2 for a, b in zip(*ranks, strict=True))
-    return 1 - 6 * apart / (n * (n * n - 1)) if n > 1 else math.nan
+def ordered(times: list[tuple[float, float]]) -> tuple[int, int]:
+    """Of pairs of answers, by both judges' times: how many are in the same order by both, of those
+    whose times differ by a tenth by the first."""
+    apart = [
+        (one, other)
+        for one, other in itertools.combinations(times, 2)
+        if max(one[0], other[0]) >= APART * min(one[0], other[0])
+    ]
+    return sum((one[0] < other[0]) == (one[1] < other[1]) for one, other in apart), len(apart)
 
 
 @click.command()
@@ -135,12 +139,11 @@ def told(row: dict, answers: list[PolicyAnswer]) -> dict:
     """What is kept of a round."""
     both = [*zip(answers, row[FULL], row[FAST], strict=True)]
     right = {name: [_is_right(judged) for judged in row[name]] for name in (FULL, FAST)}
-    ranks = []
+    orders = []
     for _, each in itertools.groupby(both, key=lambda pair: pair[0].task.digest):
-        times = [(speed(a), speed(b)) for _, a, b in each]
+        times = [(time_ns(a), time_ns(b)) for _, a, b in each]
         timed = [(a, b) for a, b in times if a is not None and b is not None]
-        if len(timed) > 2:
-            ranks.append(correlation(*map(list, zip(*timed, strict=True))))
+        orders.append(ordered(timed))
     disputed = [
         f"{answer.model}: {_why(full)} | {_why(fast)}"[:300]
         for (answer, full, fast), a, b in zip(both, right[FULL], right[FAST], strict=True)
@@ -149,7 +152,7 @@ def told(row: dict, answers: list[PolicyAnswer]) -> dict:
     return {
         "n": row["n"], "judge_s": row["judge_s"], "fast_s": row["fast_s"],
         "right": sum(right[FULL]), "right by trial": sum(right[FAST]),
-        "disputed": disputed, "ranks": ranks,
+        "disputed": disputed, "orders": orders,
     }  # fmt: skip
 
 
@@ -178,11 +181,10 @@ def shown(rows: list[dict]) -> None:
             name, str(n), f"{took_s:.1f}", f"{rate:.2f}", str(sum(r[right] for r in rows))
         )
     disputed = [text for row in rows for text in row["disputed"]]
-    ranks = sorted(rank for row in rows for rank in row["ranks"])
+    same, apart = (sum(order[i] for row in rows for order in row["orders"]) for i in (0, 1))
     console = Console(width=160)
     console.print(table)
-    middle = ranks[len(ranks) // 2] if ranks else math.nan
-    console.print(f"disputed: {len(disputed)} of {n}; ranks of speeds, median: {middle:.2f}")
+    console.print(f"disputed: {len(disputed)} of {n}; in the same order: {same} of {apart} pairs")
     for text in disputed:
         console.print(text)
 

@@ -3,6 +3,7 @@
     python benchmarks/training_oracle.py [--kernelbench DIR] [--device cuda] [--schedules 64]
         [--trials 16] [--out ROWS.jsonl] [--shard 0/2] [--limit 150s]
     python benchmarks/training_oracle.py --table ROWS.jsonl …
+    python benchmarks/training_oracle.py --grid GRID
 
 An answer is the first program that the rules write for a task: the built-in ones, and KernelBench's
 problems without convolutions as the exam of training has them. Its space is a random draw of what
@@ -10,8 +11,10 @@ the emitter has for that program, with the neighbours of the first. All of it is
 order in which the tuner would go. Three of it are judged against the strongest library setting: the
 answer as written, the tuner's best after some trials, and the best of the space, the last two after
 a race among the best few. The table says how many are surely faster than the library (fast_1), and
-the geometric means. If the best of the space is seldom fast, the space must grow before a policy is
-trained to choose from it.
+the geometric means. With --grid the answers are the right programs of a grid, as a policy writes
+them, and times are over eager: as written, a schedule drawn at random, the best after some trials
+in the grid's order, and the best. If the best of the space is seldom fast, the space must grow
+before a policy is trained to choose from it.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.settings import parse_seconds
 from kernelwright.core.task import Task
 from kernelwright.core.trial import Outline, Trial
+from kernelwright.dataset.grid import Measured, open_grid
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals, neighbours_of
@@ -60,6 +64,7 @@ N_FINAL = 6
 VERDICT_S = 1.5
 """Seconds of timing of a verdict."""
 ARMS = ("written", "tuned", "best")
+GRID_ARMS = ("written", "at random", "tuned", "best")
 Row = dict[str, Any]
 
 
@@ -208,6 +213,32 @@ def table(rows: Sequence[Row]) -> Table:
     return shown
 
 
+def of_grid(path: Path, n_trials: int) -> Table:
+    """For every program of a grid: eager's time over the program's, under several schedules."""
+    programs: dict[tuple[str, str, str], list[Measured]] = {}
+    for row in open_grid(path):
+        if row.code and row.reference_ns and row.time_ns:
+            programs.setdefault((row.task_name, row.program, row.environment), []).append(row)
+    shown = Table("program", "schedules", *GRID_ARMS, "slowest")
+    logs: dict[str, list[float]] = {arm: [] for arm in GRID_ARMS}
+    for (name, _, _), rows in sorted(programs.items()):
+        speeds = [row.reference_ns / row.time_ns for row in rows]
+        drawn = math.exp(sum(map(math.log, speeds)) / len(speeds))
+        found = (speeds[0], drawn, max(speeds[:n_trials]), max(speeds))
+        for arm, speed in zip(GRID_ARMS, found, strict=True):
+            logs[arm].append(math.log(speed))
+        cells = (f"{speed:.2f}" for speed in (*found, min(speeds)))
+        shown.add_row(name[:40], str(len(rows)), *cells)
+    shown.add_section()
+    n = len(programs)
+    shown.add_row(
+        "faster than eager", "", *(share(sum(x > 0 for x in logs[a]), n) for a in GRID_ARMS)
+    )
+    means = (math.exp(sum(logs[arm]) / max(1, n)) for arm in GRID_ARMS)
+    shown.add_row("geometric mean", "", *(f"{mean:.2f}" for mean in means))
+    return shown
+
+
 @click.command()
 @click.option("--kernelbench", type=click.Path(path_type=Path, exists=True), help="A checkout.")
 @click.option("--device", default="cpu", show_default=True)
@@ -218,12 +249,18 @@ def table(rows: Sequence[Row]) -> Table:
 @click.option("--out", type=click.Path(path_type=Path), help="Append every row here, as JSON.")
 @click.option("--shard", default="0/1", show_default=True, help="Every N-th task, from the K-th.")
 @click.option("--limit", default="1h", show_default=True, help="Begin no task after this time.")
+@click.option("--grid", type=click.Path(path_type=Path), help="Print a grid's table.")
 @click.option("--table", "tables", multiple=True, type=click.Path(path_type=Path))
 def main(
     kernelbench: Path | None, device: str, dialect: str | None, schedules: int, trials: int,
-    only: tuple[str, ...], out: Path | None, shard: str, limit: str, tables: tuple[Path, ...],
+    only: tuple[str, ...], out: Path | None, shard: str, limit: str, grid: Path | None,
+    tables: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Study the tasks, or print the table of earlier rows."""
+    console = Console(width=160)
+    if grid is not None:
+        console.print(of_grid(grid, trials))
+        return
     rows = [json.loads(line) for path in tables for line in path.read_text().splitlines()]
     if not tables:
         until, (first, step) = time.monotonic() + parse_seconds(limit), map(int, shard.split("/"))
@@ -244,7 +281,6 @@ def main(
                 if out is not None:
                     with out.open("a") as file:
                         file.write(json.dumps(row) + "\n")
-    console = Console(width=160)
     console.print(table(rows))
     for row in rows:
         if "why" in row:
