@@ -82,7 +82,9 @@ class ResidentPool:
     def share(self) -> None:
         """Let processes that have begun since take their share; call it between tasks."""
         with self._lock:
-            if set(self._running()) - set(self._of.values()) and len(self._of) > 1:
+            n_tasks = Counter(self._of.values())
+            is_idle = any(not n_tasks[resident] for resident in self._running())
+            if is_idle and max(n_tasks.values(), default=0) > 1:
                 self._of.clear()
 
     def shutdown(self, last: Callable[[], None]) -> None:
