@@ -121,7 +121,7 @@ class Copies:
     def add(self, number: int) -> None:
         """Add the copy with this number, which is 1 or more.
 
-        Its digests end as no other does, and near the original's, so that rows are added all over the indexes.
+        Its digests end as no other does, and stand near the original's, all over the indexes.
         """
         if self._is_server:
             self._do("SET LOCAL session_replication_role = replica")

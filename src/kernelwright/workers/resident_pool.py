@@ -60,12 +60,12 @@ class ResidentPool:
             left_s = until_s - time.monotonic()
             if left_s < 0:
                 raise DeviceError(
-                    "no node is left to work on",
-                    seen=f"none had room for {self._away_s / 60:.3g} min",
+                    "no node has room to work on",
+                    seen=f"none had any for {self._away_s / 60:.3g} min",
                     do="add a node, see `ray status`; the same command goes on",
                 )
             if not has_told and time.monotonic() > self._together_by_s:
-                _LOG.warning("no node is left to work on; waiting %.0f s for one", left_s)
+                _LOG.warning("no node has room to work on; waiting %.0f s for one", left_s)
                 has_told = True
             time.sleep(LOOK_S)
         return found

@@ -57,7 +57,7 @@ def test_where_no_process_is_left_the_wait_has_an_end():
     for task in "ab":
         pool.replace(pool.wait_for(task))
     assert pool.find("a") is None
-    with pytest.raises(DeviceError, match="no node is left to work on"):
+    with pytest.raises(DeviceError, match="no node has room to work on"):
         pool.wait_for("a")
 
 
