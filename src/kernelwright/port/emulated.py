@@ -252,10 +252,11 @@ def shown(rung: Rung) -> str:
     n = sum(count for _, count in rung.values)
     if not n:
         return ""
+    total = f"{n:,} value{'s' if n > 1 else ''} compared"
     parts = [f"{count:,} in {place}" for place, count in rung.values]
     if len(parts) == 1 and rung.values[0][0] == OUTPUT:
-        return f"{n:,} values compared"
-    return f"{n:,} values compared: {', '.join(parts)}"
+        return total
+    return f"{total}: {', '.join(parts)}"
 
 
 def at_folder(options: RunOptions, folder: Path | None) -> RunOptions:
