@@ -11,12 +11,13 @@ is a SQLite file in a temporary folder.
 
 from __future__ import annotations
 
-import functools
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ COPIED = ("task", "workload", "run", "candidate", "proposal", "evaluation", "tim
 """Tables that grow with the verdicts, in an order in which no row refers to a later table's."""
 
 
-@functools.cache
+@cache
 def task_of(number: int) -> tuple[Task, Workload]:
     task = Task(f"task_{number}", "folder", f"class Model: ...  # {number}\n" * 40)
     return task, Workload(task.digest, (("float32", (8192, 4096)),))
@@ -204,6 +205,30 @@ def size_bytes(engine: sa.Engine) -> int:
         return int(pages) * int(connection.exec_driver_sql("PRAGMA page_size").scalar_one())
 
 
+def server_ms(engine: sa.Engine, work: Callable[[], object]) -> dict[str, float]:
+    """Milliseconds of a server's processor for each of the appends and queries of some work; they
+    depend little on what else the machine does. The server has to be on this host."""
+    n = Counter[str]()
+
+    def note(*told: Any) -> None:
+        n[told[2].split()[0]] += 1
+
+    def taken_ns() -> int:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql("SELECT pid FROM pg_stat_activity").scalars()
+            files = [Path(f"/proc/{pid}/schedstat") for pid in found]
+        return sum(int(file.read_text().split()[0]) for file in files if file.exists())
+
+    began_ns = taken_ns()
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    work()
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    took_ms = (taken_ns() - began_ns) / 1e6
+    if not n["INSERT"]:
+        return {"server ms a query": took_ms / n["SELECT"]}
+    return {"server ms an append": took_ms / (2 * N_MEASURED)}
+
+
 def seconds(work: Callable[[], object], times: int = 3) -> float:
     """The least time of three: other programs only add to it."""
     took_s = []
@@ -212,6 +237,18 @@ def seconds(work: Callable[[], object], times: int = 3) -> float:
         work()
         took_s.append(time.monotonic() - began_s)
     return min(took_s)
+
+
+def begin_search(archive: Archive, n: int) -> None:
+    """Read what searches read when they begin, for ten tasks of the first size."""
+    for number in range(10):
+        task, _ = task_of(number * n // A_TASK // 10)
+        archive.history(task.digest)
+        archive.calls(task.digest)
+        archive.past_calls(without_task=task.digest)
+        archive.newest_trials(task.digest, environment=ENVIRONMENT.digest)
+        archive.past_trials(device=ENVIRONMENT.device, version=1, n=1000)
+        archive.runs(task.digest)
 
 
 def asked(archive: Archive, url: str, n: int, folder: Path) -> dict[str, float]:
@@ -262,7 +299,11 @@ def main(sizes: str, url: str, source_bytes: int) -> None:
                 facts = {"seconds of copying": time.monotonic() - began_s}
                 _, n_verdicts = archive.counts()
                 facts["kB a verdict"] = size_bytes(engine) / n_verdicts / 1e3
-                facts["verdicts a second"] = rate(archive, first + n // first, source_bytes)
+                adding = partial(rate, archive, first + n // first, source_bytes)
+                if engine.dialect.name == "postgresql":
+                    facts |= server_ms(engine, adding)
+                    facts |= server_ms(engine, partial(begin_search, archive, first))
+                facts["verdicts a second"] = adding()
                 facts |= asked(archive, url, first, Path(folder))
                 told = "  ".join(f"{name} {value:.3g}" for name, value in facts.items())
                 click.echo(f"{engine.dialect.name} {n}: {told}")

@@ -1,6 +1,6 @@
 """Kills with -9 of what does the work, at random instants, and what is lost or done twice after.
 
-    python benchmarks/kill_work.py [--kills 20] [--only bench,server,node,head]
+    python benchmarks/kill_work.py [--kills 20] [--within SECONDS] [--only bench,server,node,head]
 
 Killed are `bench` on one machine; `kernelwright serve`; a node of a Ray cluster under `judge`,
 which goes on; and the head of one. What was killed is started again for each kill, and then once
@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import socket
 import statistics
 import subprocess
@@ -26,7 +27,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ from kernelwright.archive import Archive
 PORT, RAY_PORT = 8679, 8680
 N_TASKS, A_KILL = 3, 3
 """Tasks of a bench, and candidates for each kill of a node."""
+LASTING = re.compile(r"torchinductor|\.lock$")
+"""Names of temporary files that are meant to stay: a cache, and locks."""
+Instants = Iterator[float]
+"""Seconds from a start to a kill."""
 RAYLET = "raylet"
 """Ray's name of the program that is a node."""
 LONGEST_S = 60.0
@@ -106,16 +111,12 @@ def kill(process: subprocess.Popen[bytes]) -> float:
 
 
 def with_kills(
-    start: Callable[[], subprocess.Popen[bytes]],
-    kills: int,
-    longest_s: float,
-    row: Row,
-    draw: random.Random,
+    start: Callable[[], subprocess.Popen[bytes]], kills: int, row: Row, instants: Instants
 ) -> None:
-    """Start so often, and kill at an instant before ``longest_s``."""
+    """Start so often, and kill each time at an instant."""
     for _ in range(kills):
         process = start()
-        time.sleep(draw.uniform(0.1, longest_s))
+        time.sleep(next(instants))
         if process.poll() is None:
             row.outlived_s.append(kill(process))
 
@@ -126,7 +127,7 @@ def write_tasks(folder: Path) -> None:
         (folder / "tasks" / f"times_{n}.py").write_text(TASK.replace("* 2", f"* {n + 2}"))
 
 
-def killed_bench(folder: Path, kills: int, draw: random.Random) -> Row:
+def killed_bench(folder: Path, kills: int, instants: Instants) -> Row:
     """Kill `bench` on one machine."""
     write_tasks(folder)
 
@@ -134,13 +135,13 @@ def killed_bench(folder: Path, kills: int, draw: random.Random) -> Row:
         return subprocess.Popen([sys.executable, "-c", BENCH, str(folder), ""])
 
     row = Row()
-    with_kills(start, kills, 20.0, row, draw)
+    with_kills(start, kills, row, instants)
     row.n_resumed = verdicts(folder).total()
     row.n_lost = N_TASKS if start().wait() else 0
     return row
 
 
-def killed_server(folder: Path, kills: int, draw: random.Random) -> Row:
+def killed_server(folder: Path, kills: int, instants: Instants) -> Row:
     """Kill `kernelwright serve` while it judges candidates that were sent at the start."""
     words = ["serve", "--port", PORT, "--archive", folder / "a.sqlite", "--out", folder / "out"]
 
@@ -154,7 +155,7 @@ def killed_server(folder: Path, kills: int, draw: random.Random) -> Row:
     for number in range(kills):
         ask("verdicts", name="relu", task=TASK, candidate=f"{RIGHT}# {number}\n")
     row.outlived_s.append(kill(server))
-    with_kills(start, kills - 1, 15.0, row, draw)
+    with_kills(start, kills - 1, row, instants)
     row.n_resumed = verdicts(folder).total()
     server = start()
     while any(job["state"] in ("waiting", "running") for job in ask("jobs")):
@@ -181,7 +182,7 @@ def ask(path: str, **told: str) -> Any:
             time.sleep(0.3)
 
 
-def killed_node(folder: Path, kills: int, draw: random.Random) -> Row:
+def killed_node(folder: Path, kills: int, instants: Instants) -> Row:
     """Kill one of two nodes while candidates are judged, and let another join."""
     from ray.cluster_utils import Cluster
 
@@ -198,7 +199,7 @@ def killed_node(folder: Path, kills: int, draw: random.Random) -> Row:
     judging = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     row = Row()
     for _ in range(kills):
-        time.sleep(draw.uniform(1.0, 12.0))
+        time.sleep(next(instants))
         if judging.poll() is not None:
             break
         started = [each.process.pid for each in node.all_processes[RAYLET]]
@@ -215,7 +216,7 @@ def killed_node(folder: Path, kills: int, draw: random.Random) -> Row:
     return row
 
 
-def killed_head(folder: Path, kills: int, draw: random.Random) -> Row:
+def killed_head(folder: Path, kills: int, instants: Instants) -> Row:
     """Kill the head of a cluster of one host under `bench`, which ends with an error then."""
     head: list[subprocess.Popen[bytes]] = []
 
@@ -240,7 +241,7 @@ def killed_head(folder: Path, kills: int, draw: random.Random) -> Row:
     for _ in range(kills):
         start_head()
         bench = subprocess.Popen(command)
-        time.sleep(draw.uniform(5.0, 30.0))
+        time.sleep(next(instants))
         kill_head()
         began_s = time.monotonic()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -260,7 +261,7 @@ def _listens(port: int) -> bool:
         return made.connect_ex(("127.0.0.1", port)) == 0
 
 
-CAUSES: dict[str, Callable[[Path, int, random.Random], Row]] = {
+CAUSES: dict[str, Callable[[Path, int, Instants], Row]] = {
     "bench": killed_bench,
     "server": killed_server,
     "node": killed_node,
@@ -271,9 +272,11 @@ CAUSES: dict[str, Callable[[Path, int, random.Random], Row]] = {
 @click.command(help=__doc__)
 @click.option("--kills", default=20, show_default=True)
 @click.option("--seed", default=0, show_default=True)
+@click.option("--within", default=20.0, show_default=True, help="Kill before so many seconds.")
 @click.option("--only", default=",".join(CAUSES), show_default=True)
-def main(kills: int, seed: int, only: str) -> None:
+def main(kills: int, seed: int, within: float, only: str) -> None:
     draw = random.Random(seed)
+    instants = iter(lambda: draw.uniform(0.1, within), None)
     heads = ("kills", "verdicts", "resumed", "lost", "twice", "lived on s", "files left")
     click.echo(f"{'killed':10}" + "".join(f"{head:>12}" for head in heads))
     for cause in only.split(","):
@@ -282,11 +285,13 @@ def main(kills: int, seed: int, only: str) -> None:
             (folder / "tmp").mkdir()
             os.environ["TMPDIR"] = str(folder / "tmp")
             Archive(folder / "a.sqlite").close()
-            row = CAUSES[cause](folder, kills, draw)
+            row = CAUSES[cause](folder, kills, instants)
             found = verdicts(folder)
             n_twice = sum(n > 1 for n in found.values())
             lived = f"{statistics.median(row.outlived_s):.1f}, {max(row.outlived_s):.1f}"
-            left = [path.name for path in (folder / "tmp").iterdir() if "torch" not in path.name]
+            left = [
+                path.name for path in (folder / "tmp").iterdir() if not LASTING.search(path.name)
+            ]
             values = (len(row.outlived_s), found.total(), row.n_resumed, row.n_lost, n_twice, lived)
             click.echo(f"{cause:10}" + "".join(f"{value:>12}" for value in (*values, len(left))))
             click.echo(f"  left: {', '.join(sorted(left)[:6])}", err=True)
