@@ -89,6 +89,16 @@ def samples(checkout: Path) -> dict[str, Path]:
 SUITES = {"hecbench": hecbench, "samples": samples}
 SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
     "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 24") for axis in "XYZ"),
+    "binomialOptions": (
+        ("binomialOptions_common.h", "NUM_STEPS 2048", "NUM_STEPS 256"),
+        ("binomialOptions_common.h", "MAX_OPTIONS 1024", "MAX_OPTIONS 8"),
+    ),
+    "bn": (
+        ("data45.h", "NODE_N=45", "NODE_N=10"),
+        ("data45.h", "DATA_N=600", "DATA_N=64"),
+        ("data45.h", "data[DATA_N*NODE_N]", "data[]"),
+        ("main.cu", "ITER = 100", "ITER = 2"),
+    ),
     "bonds": (("bondsEngine.cu", "{1000000}", "{512}"),),
     "bscan": (("main.cu", "12*7*8*9*10", "4"),),
     "cmembench": (("main.cu", "4096*VECTOR_SIZE", "4*VECTOR_SIZE"),),
@@ -96,8 +106,19 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("main.cu", "nhead <= 48", "nhead <= 6"),
         ("main.cu", "seq_len = 1024", "seq_len = 16"),
     ),
+    "conjugateGradientMultiBlockCG": (
+        ("conjugateGradientMultiBlockCG.cu", "N  = 1048576", "N  = 512"),
+    ),
+    "convolutionFFT2D": tuple(
+        ("main.cpp", f"data{axis}{blanks}= 2000", f"data{axis}{blanks}= 60")
+        for axis in "HW"
+        for blanks in (" " * 3, " " * 6)
+    ),
     "dslash": (("Makefile", "-DLDIM=32", "-DLDIM=4"),),
-    "f16sp": (("kernels.h", "NUM_OF_BLOCKS (1024 * 1024)", "NUM_OF_BLOCKS 4"),),
+    "f16sp": (
+        ("kernels.h", "NUM_OF_BLOCKS (1024 * 1024)", "NUM_OF_BLOCKS 16"),
+        ("main.cu", "i < 1000", "i < 1"),
+    ),
     "feynman-kac": (("main.cu", "int N = 1000", "int N = 8"),),
     "geodesic": (
         ("main.cu", "2097152; // 2 ** 21", "2048;"),
@@ -107,7 +128,14 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
             "{7, 77, 177, 277, 377, 477}",
         ),
     ),
+    "immaTensorCoreGemm": tuple(
+        ("immaTensorCoreGemm.cu", f"{axis}_TILES 256", f"{axis}_TILES 16") for axis in "MNK"
+    ),
     "match": (("main.cu", "(2048*8)", "(128)"),),
+    "md5hash": (
+        ("MD5Hash.cu", "{ 7,  5,  6,  5}", "{ 2,  3,  2,  2}"),
+        ("MD5Hash.cu", "{10, 35, 25, 70}", "{10,  9, 12, 16}"),
+    ),
     "minisweep": (
         (
             "Makefile",
@@ -115,7 +143,15 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
             "--niterations 1 --ncell_x 4 --ncell_y 4 --ncell_z 4 --ne 4 --na 4 --nblock_z 4",
         ),
     ),
+    "multimaterial": (
+        ("Makefile", "./multimat_FL 2000 2000\n", "./multimat_FL 40 40 0.3 0.05 0.05\n"),
+    ),
     "openmp": (("main.cu", "num_gpus * 33554432", "num_gpus * 32768"),),
+    "opticalFlow": (
+        ("main.cu", "nLevels = 5", "nLevels = 2"),
+        ("main.cu", "nSolverIters = 500", "nSolverIters = 4"),
+        ("main.cu", "nWarpIters = 3", "nWarpIters = 1"),
+    ),
     "pitch": (
         ("main.cu", "{227, 256, 720, 768, 854, 1280, 1440, 1920, 2048, 3840, 4096}", "{37, 64}"),
         ("main.cu", "{227, 256, 480, 576, 480, 720, 1080, 1080, 1080, 2160, 2160}", "{23, 20}"),
@@ -130,6 +166,12 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("Makefile", "-s large -m event", "-s small -m event -l 100"),
         ("main.cu", "return is_invalid;", "return 0;"),  # it knows the sum for its sizes only
     ),
+    "spd2s": (("Makefile", "20082 20082 150616 1000", "100 90 700 1"),),
+    "ssm": (
+        ("main.cu", "kBatch  = 32", "kBatch  = 1"),
+        ("main.cu", "kDim    = 2048", "kDim    = 4"),
+        ("main.cu", "kSeqLen = 1024", "kSeqLen = 512"),
+    ),
     "storeKVCache": (
         ("main.cu", "2 * 1024 * 1024 / num_layers", "1024 / num_layers"),
         ("main.cu", "item_size <= 1024", "item_size <= 16"),
@@ -138,6 +180,20 @@ SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 """Constants and arguments that make a program run for long, by program: the file, the text in it,
 and what replaces it."""
+
+
+def _picture(shift: int) -> str:
+    """Return a picture of 64 by 48 pixels in binary PPM: three squares, moved to the right."""
+    rows = [[((x - shift) // 8 + y // 8) % 3 * 40 + 20 for x in range(64)] for y in range(48)]
+    return "P6\n64 48\n255\n" + "".join(3 * chr(grey) for row in rows for grey in row)
+
+
+def _net(number: int, n_pins: int) -> str:
+    """Return one net of a chip, as the router rsmt reads it."""
+    pins = ((number * 37 + j * 53, number * 71 + j * 29) for j in range(n_pins))
+    return f"n{number} {number} {n_pins} 1\n" + "".join(f"{x % 160} {y % 160} 1\n" for x, y in pins)
+
+
 _STORM = "1950  1  1 12 {0:03d} STORM{0:04d}   {1:4.1f} {2:5.1f} 40  900"
 INPUTS: dict[str, dict[str, str]] = {
     "d2q9-bgk": {
@@ -159,6 +215,12 @@ INPUTS: dict[str, dict[str, str]] = {
         "cane.db": "".join(
             f"{_STORM.format(i, 7 + i * 37 % 56, i * 91 % 358):<49}"[:48] + "\n" for i in range(64)
         ),
+    },
+    "opticalFlow": {"data/frame10.ppm": _picture(0), "data/frame11.ppm": _picture(1)},
+    "rsmt": {
+        "newblue7.kraftwerk70.3d.80.20.82.m8.gr": "grid 16 16 2\nvertical capacity 0 8\n"
+        "horizontal capacity 8 0\nminimum width 1 1\nminimum spacing 1 1\nvia spacing 1 1\n"
+        "0 0 10 10\n\nnum net 40\n" + "".join(_net(i, 2 + i % 7) for i in range(40))
     },
 }
 """Small inputs of our own, by program, where the suite's are not in its repository."""
@@ -372,9 +434,11 @@ def climbed(
 ) -> dict[str, object]:
     """Port one program and return its statuses, with what was said of it."""
     small, is_shrunk = found_before(case, earlier) if earlier else found_now(case, options.small)
-    numbers = (0, 1) if small.status else (0, 1, 2)
+    asked = [int(number) for number in options.rungs.split(",")]
+    numbers = tuple(n for n in asked if n < 2 or not small.status)
     if options.hipify:
         lint, compiled, run = by_perl(case, small, numbers, options)
+        on_gpu = []
     else:
         running = RunOptions(small.arguments, folder=case.place, limit_s=options.limit)
         report = port_with(
@@ -392,17 +456,20 @@ def climbed(
         compiled = [r for f in files for r in f.rungs if r.name == "compile"]
         run = [r for f in files for r in f.rungs if r.name == "emulate" and r.units]
         run += [] if run else [r for f in files for r in f.rungs if r.name == "emulate"]
+        on_gpu = [r for f in files for r in f.rungs if r.name == "nvidia"]
     rung_1 = worst([compile_status(rung, lint) for rung in compiled], RUNG_1)
     rung_2 = small.status or worst([run_status(rung) for rung in run], RUNG_2)
     return {
         "compile": rung_1 or ABSENT,
         "emulate": rung_2 or ABSENT,
+        "nvidia": worst([str(rung.status) for rung in on_gpu], RUNG_3) or ABSENT,
         "arguments": small.arguments,
         "shrunk": is_shrunk,
-        "values": [shown(rung) for rung in run],
+        "values": [shown(rung) for rung in (*run, *on_gpu)],
         "left": lint[: 2 * N_SAID],
         "compile says": said_of(compiled),
         "emulate says": [small.said] if small.status else said_of(run),
+        "nvidia says": said_of(on_gpu),
     }
 
 
@@ -445,6 +512,7 @@ _OF_CUDA = re.compile(r"'(cu\w*|nv\w*|mma|device_\w+)[./][\w./]*' file not found
 """A header of CUDA's that a translator left: nobody has that on AMD."""
 RUNG_1 = (REFUSED, LEFT, STAND_IN, NO_HEADER, COMPILES)
 RUNG_2 = (UNBUILT, DIFFERS, LATE, ORIGINAL, ABSENT, EMPTY, AGREED)
+RUNG_3 = tuple(str(RungStatus[name]) for name in ("FAILED", "NOT_CHECKED", "RAN", "PASSED"))
 
 
 def worst(statuses: Sequence[str], order: Sequence[str]) -> str:
@@ -527,7 +595,8 @@ def rows_of(names: Mapping[str, Path], options: argparse.Namespace) -> Iterator[
 
 
 def one_row(place: Path, options: argparse.Namespace) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if "3" not in options.rungs:  # CUDA's driver reserves more addresses than that
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     with tempfile.TemporaryDirectory() as scratch:
         try:
             case = prepared(options.suite, place, Path(scratch))
@@ -539,8 +608,8 @@ def one_row(place: Path, options: argparse.Namespace) -> None:
 
 
 def table(rows: Mapping[str, Mapping[str, object]]) -> None:
-    for rung in ("compile", "emulate"):
-        counts = collections.Counter(str(row[rung]) for row in rows.values())
+    for rung in ("compile", "emulate", "nvidia"):
+        counts = collections.Counter(str(row.get(rung, ABSENT)) for row in rows.values())
         print(f"{rung}, of {len(rows)}:")
         for status, n in counts.most_common():
             print(f"  {n:4} {status}")
@@ -554,6 +623,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--only", help="names of programs, with commas between, instead of a draw")
     parser.add_argument("--hipify", type=Path, help="bin/hipify-perl of a checkout of HIPIFY")
+    parser.add_argument("--rungs", default="0,1,2", help="3: on an NVIDIA GPU, by our HIP headers")
     parser.add_argument("--arch", default=TARGETS, help="AMD targets")
     parser.add_argument("--like", type=Path, help="JSON of a run whose arguments are taken over")
     parser.add_argument("--jobs", type=int, default=1)

@@ -15,6 +15,7 @@ from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.compared import (
     COPIES,
+    MEMORY,
     Left,
     counted,
     ended,
@@ -102,8 +103,9 @@ def _libraries(units: Sequence[DeviceUnit]) -> tuple[str, ...]:
 def _compared(name: str, before: Sequence[Left], after: Left, program: HardwareRun) -> Rung:
     """Compare what the port left with what the original's runs left."""
     details = faults_of(after, before, program.running.limit_s)
-    status = RungStatus.FAILED if details else RungStatus.PASSED
     values = tuple(counted(before, None).items())
+    status = RungStatus.PASSED if values else RungStatus.RAN
+    status = RungStatus.FAILED if details else status
     units = tuple(unit.path.name for unit in program.ported)
     return Rung(name, status, tuple(details), values=values, units=units)
 
@@ -129,8 +131,8 @@ def runs_on_amd(program: HardwareRun) -> Rung:
             return Rung("amd", RungStatus.FAILED, errors)
         after = _ran(folder / "port", program.running, folder)
     rung = _compared("amd", wanted.runs, after, program)
-    values = tuple((place, n) for place, n in wanted.values if place != COPIES)
-    is_empty = rung.status is RungStatus.PASSED and not values
+    values = tuple((place, n) for place, n in wanted.values if place not in (COPIES, MEMORY))
+    is_empty = rung.status is not RungStatus.FAILED and not values
     return replace(rung, values=values, status=RungStatus.RAN if is_empty else rung.status)
 
 
