@@ -51,7 +51,8 @@ COMPILED = (
     "scan_max", "scan_decay_columns", "pool_argmax", "product_odd", "product_bfloat16",
     "convolution", "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
     "convolution_side_by_side",
-    "attention_causal", "totals_packed", "totals_long",
+    "attention_causal", "totals_packed", "totals_long", "product_unpacked", "product_gathered",
+    "product_grouped",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (
@@ -68,6 +69,7 @@ SHIFTED = {
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",
     torch.float16: "*fp16", torch.int64: "*i64", torch.int32: "*i32", torch.bool: "*i1",
+    torch.uint8: "*u8", torch.int8: "*i8", torch.float8_e4m3fn: "*fp8e4nv",
 }  # fmt: skip
 
 

@@ -110,6 +110,27 @@ def matmul(result: Result, a: Node, b: Node) -> Node:
     return cast(contract(a, b), result.dtype)
 
 
+@_product("_grouped_mm")
+def grouped(
+    result: Result,
+    x: Node,
+    weights: Node,
+    ends: Node | None = None,
+    bias: Node | None = None,
+    out_dtype: Any = None,
+) -> Node:
+    """Lower products of groups of rows, each with a matrix of its own."""
+    is_rows = ends is not None and (len(x.shape), len(weights.shape)) == (2, 3)
+    if not is_rows or bias is not None or ends is None or ends.dtype != "int32":
+        raise Unsupported("groups of other dimensions than rows, or with a bias")
+    m, k = x.shape
+    space = (m, weights.shape[2], k)
+    a = View(space, x.dtype, x, (row(0), row(2)))
+    b = View(space, weights.dtype, weights, (fixed(0), row(2), row(1)))
+    value = Product(space[:2], compute(x.dtype), a, b, (k,), (), (0,), (1,), ends=ends)
+    return cast(value, result.dtype)
+
+
 @_product("addmm", "baddbmm")
 def addmm(
     result: Result, bias: Node, a: Node, b: Node, *, beta: float = 1, alpha: float = 1

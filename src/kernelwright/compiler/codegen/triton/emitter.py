@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from functools import partial
 
 from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
-from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, is_thin
+from kernelwright.compiler.codegen.gpu.axes import TILED, as_loops, collapse, inclusive, is_thin
 from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
 from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
 from kernelwright.compiler.codegen.gpu.schedule import (
@@ -61,6 +61,8 @@ class TritonEmitter:
             return False
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
             return False
+        if isinstance(step, Contraction) and not step.is_plain:
+            return {*step.operand_dtypes} <= TILED
         if isinstance(step, Contraction):
             return is_convolution(step) or not step.stretches
         directions = {op.reverse for op in step.body if isinstance(op, Scan)}

@@ -20,7 +20,7 @@ from kernelwright.compiler.codegen.triton.product_cost import (
     split_cost_s,
 )
 from kernelwright.compiler.codegen.triton.split import rows_of
-from kernelwright.compiler.ir.ir import Contraction
+from kernelwright.compiler.ir.ir import NARROW, Contraction
 
 WHOLE_TILES = (
     Tile(128, 128, 32, 8, 3),
@@ -84,13 +84,24 @@ def product_choices(
     the same from call to call, such as a layer's weight: they are split once.
     """
     m, n, k = size_of(step.m), size_of(step.n), size_of(step.k)
-    is_single = step.a.tensor.dtype == "float32"
+    is_single = step.operand_dtypes[0] == "float32"
     whole = _whole_choices(step, "ieee" if is_single else "native")
-    if not is_single:
+    if all(dtype.startswith("float8") for dtype in step.operand_dtypes):
+        return _float8_choices(step, whole)
+    if not is_single or not step.is_plain:
         return whole
     split = _split_choices(step, descriptors=descriptors, kept=kept)
     worthwhile = size_of(step.batch) * m * n * k >= WORTHWHILE
     return [*split, *whole] if worthwhile else [*whole, *split[:2]]
+
+
+def _float8_choices(step: Contraction, native: list[Knobs]) -> list[Knobs]:
+    """Return choices for operands of 8 bits, also multiplied in bfloat16, which holds them exactly:
+    first where the result has more bits than tensor cores keep in sums of float8 products."""
+    wide: list[Knobs] = [{**knobs, "precision": "wide"} for knobs in native]
+    is_narrow = all(tensor.dtype in NARROW for tensor in step.writes)
+    pairs = zip(native, wide, strict=True) if is_narrow else zip(wide, native, strict=True)
+    return [knobs for pair in pairs for knobs in pair]
 
 
 def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
