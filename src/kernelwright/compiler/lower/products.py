@@ -110,6 +110,32 @@ def matmul(result: Result, a: Node, b: Node) -> Node:
     return cast(contract(a, b), result.dtype)
 
 
+@_product("_scaled_mm")
+def scaled(
+    result: Result,
+    a: Node,
+    b: Node,
+    scale_a: Node,
+    scale_b: Node,
+    bias: Node | None = None,
+    scale_result: Node | None = None,
+    **_: Any,
+) -> Node:
+    """Lower a product of float8 with a scale for each operand, or each row and column of it."""
+    rows, columns = ((scale.n_elements, scale) for scale in (scale_a, scale_b))
+    if (
+        scale_result is not None
+        or rows[0] not in (1, a.shape[0])
+        or columns[0] not in (1, b.shape[1])
+    ):
+        raise Unsupported("scales of blocks, or of the result")
+    value = contract(a, b)
+    for (n, scale), shape in ((rows, (-1, 1)), (columns, (1, -1))):
+        whole = reshape(scale, tuple(n if size < 0 else size for size in shape))
+        value = point("mul", value, broadcast(cast(whole, value.dtype), value.shape))
+    return _with_bias(value, bias, result, (1, b.shape[1]))
+
+
 @_product("_grouped_mm")
 def grouped(
     result: Result,

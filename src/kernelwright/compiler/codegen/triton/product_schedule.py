@@ -22,6 +22,20 @@ from kernelwright.compiler.codegen.triton.product_cost import (
 from kernelwright.compiler.codegen.triton.split import rows_of
 from kernelwright.compiler.ir.ir import NARROW, Contraction
 
+HALF_TILES = (  # of types of two bytes or one: longer blocks of k for the same shared memory
+    Tile(128, 256, 64, 8, 3),
+    Tile(128, 128, 64, 8, 4),
+    Tile(128, 128, 64, 4, 3),
+    Tile(64, 256, 64, 8, 3),
+    Tile(128, 64, 64, 4, 4),
+    Tile(64, 128, 64, 4, 4),
+    Tile(64, 64, 64, 4, 4),
+    Tile(32, 64, 128, 4, 4),
+    Tile(16, 128, 64, 4, 4),
+    Tile(16, 64, 128, 4, 4),
+    Tile(64, 16, 128, 4, 4),
+    Tile(16, 16, 128, 4, 4),
+)
 WHOLE_TILES = (
     Tile(128, 128, 32, 8, 3),
     Tile(128, 64, 32, 4, 3),
@@ -107,9 +121,11 @@ def _float8_choices(step: Contraction, native: list[Knobs]) -> list[Knobs]:
 def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     """Return tiles that waste little and fill the GPU."""
     deepest = max(32, power_of_two(size_of(step.k)))
-    tiles = [tile for tile in WHOLE_TILES if tile.k <= deepest]
+    known = WHOLE_TILES if precision == "ieee" else HALF_TILES
+    tiles = [tile for tile in known if tile.k <= deepest]
     ranked = sorted(tiles, key=lambda tile: _whole_cost(step, tile))
-    options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:2]]
+    n_options = 2 if precision == "ieee" else 4
+    options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:n_options]]
     parts = parts_of_k(step, ranked[0])
     return [{**options[0], "parts": parts}, *options] if parts > 1 else options
 
