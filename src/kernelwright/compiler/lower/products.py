@@ -111,27 +111,15 @@ def matmul(result: Result, a: Node, b: Node) -> Node:
 
 
 @_product("_scaled_mm")
-def scaled(
-    result: Result,
-    a: Node,
-    b: Node,
-    scale_a: Node,
-    scale_b: Node,
-    bias: Node | None = None,
-    scale_result: Node | None = None,
-    **_: Any,
-) -> Node:
+def scaled(result: Result, a: Node, b: Node, *scales: Any, **_: Any) -> Node:
     """Lower a product of float8 with a scale for each operand, or each row and column of it."""
-    rows, columns = ((scale.n_elements, scale) for scale in (scale_a, scale_b))
-    if (
-        scale_result is not None
-        or rows[0] not in (1, a.shape[0])
-        or columns[0] not in (1, b.shape[1])
-    ):
+    rows, columns, bias, scale_result, *_rest = (*scales, None, None)
+    sides = ((rows, a.shape[0], (-1, 1)), (columns, b.shape[1], (1, -1)))
+    if scale_result is not None or any(s.n_elements not in (1, n) for s, n, _ in sides):
         raise Unsupported("scales of blocks, or of the result")
     value = contract(a, b)
-    for (n, scale), shape in ((rows, (-1, 1)), (columns, (1, -1))):
-        whole = reshape(scale, tuple(n if size < 0 else size for size in shape))
+    for scale, _n, shape in sides:
+        whole = reshape(scale, tuple(scale.n_elements if n < 0 else n for n in shape))
         value = point("mul", value, broadcast(cast(whole, value.dtype), value.shape))
     return _with_bias(value, bias, result, (1, b.shape[1]))
 
