@@ -345,9 +345,9 @@ def product_gathered() -> Program:
     return program(step, inputs=(places, table, b))
 
 
-def grouped(rows: int, dtype: str) -> Program:
+def grouped(rows: int, k: int, dtype: str) -> Program:
     """Rows in six groups, some of which may be empty, and rows of none after the last one."""
-    (i,), (j,), (r,), (e,) = axes(f"i{rows}"), axes("j40"), axes("r50"), axes("e6")
+    (i,), (j,), (r,), (e,) = axes(f"i{rows}"), axes("j40"), axes(f"r{k}"), axes("e6")
     counts, ends = tensor("counts", (e,), "int32"), tensor("ends", (e,), "int32")
     up_to = (
         full("count", counts, (e,)),
@@ -361,19 +361,19 @@ def grouped(rows: int, dtype: str) -> Program:
     )
     step = Contraction(
         "grouped", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (j, r)), body,
-        groups=Groups(ends, 40 * 50),
+        groups=Groups(ends, 40 * k),
     )  # fmt: skip
     return program(Kernel("ends", (), (e,), up_to), step, inputs=(counts, a, b))
 
 
 @case
 def product_grouped() -> Program:
-    return grouped(100, "bfloat16")
+    return grouped(100, 48, "bfloat16")
 
 
 @case
 def product_grouped_float32() -> Program:
-    return grouped(70, "float32")
+    return grouped(70, 50, "float32")
 
 
 @case

@@ -24,6 +24,7 @@ from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
 from kernelwright.compiler.codegen.gpu.schedule import needs_int64, power_of_two
 from kernelwright.compiler.codegen.gpu.text import affine, decomposed, grouped, row_number
 from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, inside, tile_name
+from kernelwright.compiler.codegen.triton.descriptors import matrix_of
 from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
 from kernelwright.compiler.codegen.triton.ops import TYPES
 from kernelwright.compiler.codegen.triton.parts import FORMS, Parts
@@ -37,7 +38,7 @@ _OWN = (
     "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
     "a_in_three", "b_in_three", "a_in_two", "b_in_two", "a_inverse", "b_inverse", "low", "zero",
     "nothing", "exact", "a_k", "b_k", "piece", "start", "row", "column", "live_row", "live_column",
-    "g", "ends", "starts", "tiles", "up_to", "group_of_rows", "own", "first",
+    "g", "ends", "starts", "tiles", "up_to", "group_of_rows", "own", "first", "a_tiles", "b_tiles",
 )  # fmt: skip
 """Names that the product's own statements use."""
 _PIECE = 64
@@ -80,6 +81,8 @@ class _Writer:
         large = any(rows and rows.n_elements >= _LARGE for rows in self.rows.values())
         self.wide = needs_int64(step) or large
         self.descriptors = bool(knobs.get("descriptors")) and not self.wide
+        found = {letter: matrix_of(step, letter) for letter in "ab" if not self.form}
+        self.tiles = {x: matrix for x, matrix in found.items() if matrix and self.descriptors}
         self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
@@ -102,6 +105,9 @@ class _Writer:
         pointers: dict[str, str] = {}
         if self.parts:
             pointers = self.parts.pointers(self.block, descriptors=self.descriptors)
+        for letter, matrix in self.tiles.items():
+            side = self.block["m" if letter == "a" else "n"]
+            pointers[f"{letter}_tiles"] = matrix.text(side, self.block["k"])
         whole = (*self.step.reads, *self.step.writes)
         return pointers | {tile_name(tensor): tensor.name for tensor in whole}
 
@@ -111,8 +117,8 @@ class _Writer:
             "a": self._start("a", self.step.a, (*self.step.batch, *self.step.m)),
             "b": self._start("b", self.step.b, (*self.step.batch, *self.step.n)),
         }
-        if groups := self.step.groups:
-            self.lines.add(f"{starts['b']} += group_of_rows * {groups.step}")
+        if self.step.groups and starts["b"]:
+            self.lines.add(f"{starts['b']} += group_of_rows * {self.step.groups.step}")
         self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
         self.lines.add(*(self.form.before() if self.form else ()))
         self.lines.add(f"for start in range(0, {self._end_of_k()}, BLOCK_K):")
@@ -204,6 +210,8 @@ class _Writer:
         if self.made[letter]:
             self._emit_made(letter, [op for op in self.made[letter] if not self._is_along_k(op)])
             return ""
+        if letter in self.tiles:
+            return ""
         if rows := self.rows[letter]:
             return self._start_of_rows(letter, rows)
         width = "BLOCK_M" if letter == "a" else "BLOCK_N"
@@ -242,7 +250,7 @@ class _Writer:
     # --- the loop over k -------------------------------------------------------------------
 
     def _loop(self, starts: Mapping[str, str]) -> None:
-        if not all(self.rows.values()):
+        if not all(self.rows[letter] or letter in self.tiles for letter in "ab"):
             start = "start.to(tl.int64)" if self.wide else "start"
             self.lines.add(f"k = {start} + tl.arange(0, BLOCK_K)")
             mask = ""
@@ -250,7 +258,7 @@ class _Writer:
                 mask = "live_k"
                 self.lines.add(f"{mask} = k < {self.k}")
             self._name_axes_of_k(start, mask)
-        elif not self.descriptors:
+        elif self.form and not self.descriptors:
             self.lines.add("k = start + tl.arange(0, BLOCK_K)")
         self._operand("a", self.step.a, starts["a"], rows=self.step.m)
         self._operand("b", self.step.b, starts["b"], rows=self.step.n)
@@ -342,12 +350,22 @@ class _Writer:
             return self.step.m, "[:, None]", "[None, :]"
         return self.step.n, "[None, :]", "[:, None]"
 
+    def _first_of_tile(self, letter: str) -> str:
+        """Return the first row of a's tile, or the first column of b's."""
+        if letter == "a":
+            return "first + tile_m * BLOCK_M" if self.step.groups else "tile_m * BLOCK_M"
+        matrix = self.tiles[letter]
+        return "tile_n * BLOCK_N" + (f" + group_of_rows * {matrix.group}" if matrix.group else "")
+
     # --- operands in memory ----------------------------------------------------------------
 
     def _operand(self, letter: str, load: Load, start: str, *, rows: tuple[Axis, ...]) -> None:
         """Load a tile of an operand; a is (m, k), b is (k, n)."""
         if self.made[letter]:
             self._made(letter)
+            return
+        if matrix := self.tiles.get(letter):
+            self.lines.add(f"{letter} = {matrix.load(letter, self._first_of_tile(letter))}")
             return
         padded = self.rows[letter]
         if self.parts and padded:
