@@ -366,13 +366,7 @@ def _is_in_tiles(product: Product, operand: Node, held: Set[Node], most_rows: in
     is_one_of_many = product.ends is not None and operand is not product.a
     if not most_rows or is_one_of_many or isinstance(operand, Stretched):
         return False
-    under: list[Node] = []
-    leaves: list[Node] = []
-    stack = [_base(operand)]
-    while stack:
-        node = stack.pop()
-        (leaves if node in held else under).append(node)
-        stack += [] if node in held else node.args
+    under, leaves = _down_to([_base(operand)], held)
     others = product.n if operand is product.a else product.m
     is_cheap = all(not isinstance(n, Point) or n.op not in EXPENSIVE for n in under)
     if not under or not is_cheap or any(isinstance(leaf, (Fold, Running)) for leaf in leaves):
@@ -383,6 +377,26 @@ def _is_in_tiles(product: Product, operand: Node, held: Set[Node], most_rows: in
     n_rows = math.prod(product.shape[d] for d in others)
     n_bytes = sum(_bytes(leaf) for leaf in set(leaves))
     return n_rows <= most_rows and n_bytes < _bytes(_base(operand))
+
+
+def _down_to(roots: Sequence[Node], held: Set[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the values under ``roots`` that are not held in memory, and those that are, but for
+    the positions of what is gathered."""
+    under: list[Node] = []
+    leaves: list[Node] = []
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in held:
+            leaves.append(node)
+            continue
+        under.append(node)
+        if isinstance(node, Gather):
+            under += _down_to(node.args[1:], held)[0]
+            stack.append(node.table)
+        else:
+            stack += node.args
+    return under, leaves
 
 
 def _bytes(node: Node) -> int:
