@@ -15,7 +15,7 @@ results that are not finite are recomputed from the unsplit operands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
@@ -27,8 +27,9 @@ from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, inside,
 from kernelwright.compiler.codegen.triton.descriptors import matrix_of
 from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
 from kernelwright.compiler.codegen.triton.ops import TYPES
+from kernelwright.compiler.codegen.triton.pairs import changed, halves
 from kernelwright.compiler.codegen.triton.parts import FORMS, Parts
-from kernelwright.compiler.codegen.triton.split import Rows, split_inside
+from kernelwright.compiler.codegen.triton.split import Rows, split_inside, strides_along
 from kernelwright.compiler.codegen.triton.triangle import end_of_k
 from kernelwright.compiler.ir.ir import Affine, Axis, Contraction, Groups, Load, Op, Store
 from kernelwright.compiler.ir.ops import arguments, indices
@@ -39,6 +40,7 @@ _OWN = (
     "a_in_three", "b_in_three", "a_in_two", "b_in_two", "a_inverse", "b_inverse", "low", "zero",
     "nothing", "exact", "a_k", "b_k", "piece", "start", "row", "column", "live_row", "live_column",
     "g", "ends", "starts", "tiles", "up_to", "group_of_rows", "own", "first", "a_tiles", "b_tiles",
+    "pair", "a_even", "a_odd", "b_even", "b_odd",
 )  # fmt: skip
 """Names that the product's own statements use."""
 _PIECE = 64
@@ -92,8 +94,15 @@ class _Writer:
         self.numbers: set[str] = set()
         self.precision = knobs["precision"]
         self.made = {"a": step.a_made, "b": step.b_made}
+        self.halves = {letter: self._halves(made) for letter, made in self.made.items()}
         self.bodies = {x: Body(self.lines, self.names, interpreted=interpreted) for x in "ab"}
         self.along_k: set[str] = set()
+        self.axis_of_pairs: dict[str, str] = {}
+
+    def _halves(self, made: tuple[Op, ...]) -> tuple[tuple[Op, ...], ...]:
+        """Return the ops of both halves of pairs along k, if a block has whole ones and no mask."""
+        has_pairs = self.k % self.block["k"] == 0 and self._n_outer_axes_of_k() < len(self.step.k)
+        return halves(self.step, made) if has_pairs else ()
 
     @property
     def grid(self) -> int:
@@ -208,7 +217,8 @@ class _Writer:
         """Define what of an operand stays the same along k: the part of its index, whose name is
         returned, or the values that it is computed from."""
         if self.made[letter]:
-            self._emit_made(letter, [op for op in self.made[letter] if not self._is_along_k(op)])
+            steady = [op for op in self.made[letter] if not self._is_along_k(op)]
+            self._emit_made(letter, [] if self.halves[letter] else steady)
             return ""
         if letter in self.tiles:
             return ""
@@ -273,19 +283,28 @@ class _Writer:
     def _name_axes_of_k(self, start: str, mask: str) -> None:
         """Name the axes of k. Outer ones that stay the same within every block are numbers, so that
         what depends on them alone, such as the scale of a group, is loaded once for a row."""
+        inner = 0 if mask else self._n_outer_axes_of_k()
+        size = size_of(self.step.k[inner:])
+        if inner:
+            for axis, text in decomposed(f"{start} // {size}", self.step.k[:inner], "//").items():
+                self.axis[axis] = self.names.new(axis)
+                self.numbers.add(axis)
+                self.lines.add(f"{self.axis[axis]} = {text}")
+            self.lines.add(f"k = {start} % {size} + tl.arange(0, BLOCK_K)")
+        self._name_axes("k", self.step.k[inner:], mask)
+        if any(self.halves.values()):
+            known = dict(self.axis)
+            first = f"{start} % {size}" if inner else start
+            self.lines.add(f"pair = ({first}) // 2 + tl.arange(0, BLOCK_K // 2)")
+            self._name_axes("pair", self.step.k[inner:-1])
+            self.axis_of_pairs, self.axis = self.axis, known
+
+    def _n_outer_axes_of_k(self) -> int:
+        """Return how many axes of k stay the same within every block."""
         inner = len(self.step.k) - 1
         while inner > 0 and size_of(self.step.k[inner:]) % self.block["k"]:
             inner -= 1
-        if inner <= 0 or mask:
-            self._name_axes("k", self.step.k, mask)
-            return
-        size = size_of(self.step.k[inner:])
-        for axis, text in decomposed(f"{start} // {size}", self.step.k[:inner], "//").items():
-            self.axis[axis] = self.names.new(axis)
-            self.numbers.add(axis)
-            self.lines.add(f"{self.axis[axis]} = {text}")
-        self.lines.add(f"k = {start} % {size} + tl.arange(0, BLOCK_K)")
-        self._name_axes("k", self.step.k[inner:])
+        return max(0, inner)
 
     def _precision(self) -> str:
         """Convert the operands to one type that the dot accepts; return how it multiplies them.
@@ -330,25 +349,57 @@ class _Writer:
 
     def _made(self, letter: str) -> None:
         """Emit what is computed of an operand at a block of k, and the operand itself."""
-        ops, body = self.made[letter], self.bodies[letter]
-        self._emit_made(letter, [op for op in ops if self._is_along_k(op)])
+        if self.halves[letter]:
+            self._joined(letter)
+            return
+        self._emit_made(letter, [op for op in self.made[letter] if self._is_along_k(op)])
+        shape = "(BLOCK_M, BLOCK_K)" if letter == "a" else "(BLOCK_K, BLOCK_N)"
+        text = self._value_of(letter, self.made[letter], shape)
+        if mask := self.tile.masks.get(self.step.k[-1].name if self.step.k else ""):
+            text = f"tl.where({mask}{self._directions(letter)[2]}, {text}, 0.0)"
+        self.lines.add(f"{letter} = {text}")
+
+    def _joined(self, letter: str) -> None:
+        """Emit both halves of the pairs along k of an operand, and the operand from them."""
+        side = f"BLOCK_{'M' if letter == 'a' else 'N'}"
+        known, self.axis = self.axis, self.axis_of_pairs
+        done: set[Op] = set()
+        for name, ops in zip(("even", "odd"), self.halves[letter], strict=True):
+            anew = changed(ops, done)  # the byte itself is loaded once
+            self._emit_made(letter, anew)
+            done |= {*anew}
+            text = self._value_of(letter, ops, f"({side}, BLOCK_K // 2)")
+            self.lines.add(f"{letter}_{name} = {text}")
+        self.axis = known
+        whole = f"tl.join({letter}_even, {letter}_odd).reshape({side}, BLOCK_K)"
+        self.lines.add(f"{letter} = {whole}" if letter == "a" else f"{letter} = tl.trans({whole})")
+
+    def _value_of(self, letter: str, ops: Sequence[Op], shape: str) -> str:
+        """Return the text of what ``ops`` compute of an operand, as a tile of this shape."""
         last = ops[-1]
         assert not isinstance(last, Store)
-        value, dtype = body.values[last.name], self.step.operand_dtypes["ab".index(letter)]
-        text = body.rounded(value, dtype)
-        shape = "(BLOCK_M, BLOCK_K)" if letter == "a" else "(BLOCK_K, BLOCK_N)"
-        rows, _, column = self._directions(letter)
-        if not ({a.name for a in rows} & value.axes and {a.name for a in self.step.k} & value.axes):
-            text = f"tl.broadcast_to({text}, {shape})"
-        if mask := self.tile.masks.get(self.step.k[-1].name if self.step.k else ""):
-            text = f"tl.where({mask}{column}, {text}, 0.0)"
-        self.lines.add(f"{letter} = {text}")
+        value, dtype = self.bodies[letter].values[last.name], self.step.operand_dtypes
+        text = self.bodies[letter].rounded(value, dtype["ab".index(letter)])
+        sides = (self._directions(letter)[0], self.step.k)
+        is_whole = all({axis.name for axis in side} & value.axes for side in sides)
+        return text if is_whole else f"tl.broadcast_to({text}, {shape})"
 
     def _directions(self, letter: str) -> tuple[tuple[Axis, ...], str, str]:
         """Return the axes of an operand's rows, and how rows and k are shaped in its tile."""
-        if letter == "a":
-            return self.step.m, "[:, None]", "[None, :]"
-        return self.step.n, "[None, :]", "[:, None]"
+        side = self.step.m if letter == "a" else self.step.n
+        if letter == "a" or self.halves[letter]:
+            return side, "[:, None]", "[None, :]"
+        return side, "[None, :]", "[:, None]"
+
+    def _along_k(self, load: Load) -> str:
+        """Return the positions along several axes of k that are side by side in memory, as one
+        expression: the compiler does not see that of quotients and remainders."""
+        strides = strides_along(load, self.step.k)
+        if len(self.step.k) < 2 or len(strides) != 1 or load.bounds:
+            return ""
+        stride = strides[0][1]
+        start = "start.to(tl.int64)" if self.wide else "start"
+        return f"({start} + tl.arange(0, BLOCK_K))" + (f" * {stride}" if stride != 1 else "")
 
     def _first_of_tile(self, letter: str) -> str:
         """Return the first row of a's tile, or the first column of b's."""
@@ -374,7 +425,7 @@ class _Writer:
         k_axes = {axis.name for axis in self.step.k}
         along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
         row, column = ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
-        text = affine(along, self.axis) if along.terms else "k * 0"
+        text = self._along_k(load) or (affine(along, self.axis) if along.terms else "k * 0")
         offset = f"({text})" if not text.isidentifier() else text
         tile = Tile(self._shaped(rows, row, column), self.tile.sizes)
         masks = [

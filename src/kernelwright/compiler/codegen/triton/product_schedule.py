@@ -42,6 +42,7 @@ HALF_TILES = (  # of types of two bytes: longer blocks of k for the same shared 
     Tile(32, 32, 128, 4, 4),
     Tile(16, 64, 128, 4, 4),
     Tile(16, 32, 256, 4, 4),
+    Tile(16, 32, 128, 4, 5),
     Tile(64, 16, 128, 4, 4),
     Tile(16, 16, 128, 4, 4),
 )
@@ -152,6 +153,8 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     known = WHOLE_TILES if precision == "ieee" else narrow
     deepest = max(power_of_two(size_of(step.k)), min(tile.k for tile in known))
     tiles = [tile for tile in known if tile.k <= deepest]
+    if not step.is_plain and len(step.k) > 1:  # blocks within a group, whose scale is loaded once
+        tiles = [tile for tile in tiles if size_of(step.k[1:]) % tile.k == 0] or tiles
     ranked = sorted(tiles, key=lambda tile: _whole_cost(step, tile))
     n_options = 2 if precision == "ieee" else 4
     options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:n_options]]
