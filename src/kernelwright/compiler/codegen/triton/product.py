@@ -399,7 +399,8 @@ class _Writer:
             return ""
         stride = strides[0][1]
         start = "start.to(tl.int64)" if self.wide else "start"
-        return f"({start} + tl.arange(0, BLOCK_K))" + (f" * {stride}" if stride != 1 else "")
+        along = f"{start} + tl.arange(0, BLOCK_K)"
+        return f"({along}) * {stride}" if stride != 1 else along
 
     def _first_of_tile(self, letter: str) -> str:
         """Return the first row of a's tile, or the first column of b's."""
