@@ -1,8 +1,8 @@
 """Sorts of a few thousand integers by counting, as a mixture of experts sorts its rows by expert.
 
 The place of a number is how many others come before it: as many comparisons as there are pairs,
-which a GPU makes in a few microseconds, where a library's sort is several kernels. The operators
-stand in the table of products, so that variants without own products leave them to the library.
+which a GPU makes in a few microseconds, where a library's sort is several kernels. Only variants
+with own products sort so; others leave it to the library.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from kernelwright.compiler.fuse.flow import (
     row,
 )
 from kernelwright.compiler.ir.ir import contiguous
-from kernelwright.compiler.lower.products import PRODUCTS
-from kernelwright.compiler.lower.table import Result, cast, constant, point
+from kernelwright.compiler.lower.table import Handler, Result, cast, constant, point
 
 MOST = 8192
 """Most numbers of one sort: 67 million comparisons. Chosen, not measured."""
@@ -96,4 +95,6 @@ def scattered(result: Result, table: Node, dim: int, index: Node, values: Any) -
     return inverse(result, table, [index], values)
 
 
-PRODUCTS.update(sort=sort, histc=histogram, index_put=inverse, scatter=scattered)
+SORTS: dict[str, Handler] = {
+    "sort": sort, "histc": histogram, "index_put": inverse, "scatter": scattered
+}  # fmt: skip
