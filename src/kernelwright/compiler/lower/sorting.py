@@ -1,6 +1,6 @@
 """Sorts of a few thousand integers by counting, as a mixture of experts sorts its rows by expert.
 
-The place of a number is how many others come before it: as many comparisons as there are pairs,
+The rank of a number is how many others come before it: as many comparisons as there are pairs,
 which a GPU makes in a few microseconds, where a library's sort is several kernels. Only variants
 with own products sort so; others leave it to the library.
 """
@@ -37,8 +37,8 @@ MOST_BINS = 1024
 class Order(Fold):
     """The positions that numbers have before they are sorted."""
 
-    places: Node
-    """The inverse: the place of each number among the sorted ones."""
+    ranks: Node
+    """The inverse: the rank of each number among the sorted ones."""
 
 
 def sort(
@@ -57,11 +57,11 @@ def sort(
     is_before = point(
         "or", point("lt", other, own, dtype="bool"), point("and", is_equal, is_first, dtype="bool")
     )
-    places = fold("sum", cast(is_before, "int64"), [1])
-    place = View(pairs, "int64", places, (row(1),))
-    is_here = point("eq", place, here, dtype="bool")
+    ranks = fold("sum", cast(is_before, "int64"), [1])
+    rank = View(pairs, "int64", ranks, (row(1),))
+    is_here = point("eq", rank, here, dtype="bool")
     chosen = point("where", is_here, there, constant(there, 0), dtype="int64")
-    order = Order(arg.shape, "int64", "sum", chosen, (1,), places)
+    order = Order(arg.shape, "int64", "sum", chosen, (1,), ranks)
     return Gather(arg.shape, arg.dtype, arg, (order,)), order
 
 
@@ -87,7 +87,7 @@ def inverse(result: Result, _: Node, indices: Any, values: Any, *others: Any) ->
     is_inverse = isinstance(order, Order) and isinstance(values, Position) and not any(others)
     if not is_inverse or order.shape != result.shape or values.shape != order.shape:
         raise Unsupported("a scatter")
-    return cast(order.places, result.dtype)
+    return cast(order.ranks, result.dtype)
 
 
 def scattered(result: Result, table: Node, dim: int, index: Node, values: Any) -> Node:
