@@ -145,7 +145,8 @@ def as_loops(step: Contraction) -> Kernel:
     """Return the contraction as a plain reduction. This suits a matrix times a vector, which is
     bound by memory and gains nothing from tiles.
 
-    Not covered: transposed convolutions, whose positions no index expression gives.
+    Not covered: transposed convolutions, whose positions no index expression gives, operands that
+    are computed, and groups of rows.
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [
