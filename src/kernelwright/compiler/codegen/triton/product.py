@@ -4,6 +4,9 @@ Every operand's index is a sum of a term that depends on its rows and a term tha
 convolution is a matrix product whose tiles are gathered: there is no im2col copy, and padding is a
 mask.
 
+An operand may also be computed in the tile: rows are looked up, weights of 8 or 4 bits unpacked.
+Rows may be in groups, each with a matrix of its own; a tile finds its group from the groups' ends.
+
 float32 has three variants. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` splits every
 operand into three bfloat16 parts, which hold all 24 bits, and adds the six products that matter on
 the tensor cores. ``fp16x2_3`` scales rows to one magnitude, and takes two float16 parts and three
