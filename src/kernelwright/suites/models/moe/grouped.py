@@ -1,4 +1,4 @@
-"""A mixture of experts on a prompt: routing, rows sorted by expert, and grouped products."""
+"""The experts that tokens of a prompt have chosen: rows sorted by expert, and grouped products."""
 
 import torch
 from torch import nn
@@ -10,33 +10,30 @@ TOKENS, EXPERTS, CHOSEN, WIDTH, HIDDEN = SIZES[SIZE]
 
 
 class Model(nn.Module):
-    def __init__(self, experts, chosen, width, hidden):
+    def __init__(self, experts, width, hidden):
         super().__init__()
-        self.chosen = chosen
-        self.gate = nn.Linear(width, experts, bias=False, dtype=torch.bfloat16)
         shape = (experts, 2 * hidden, width)
         self.gate_up = nn.Parameter(torch.randn(shape, dtype=torch.bfloat16) * width**-0.5)
         shape = (experts, width, hidden)
         self.down = nn.Parameter(torch.randn(shape, dtype=torch.bfloat16) * hidden**-0.5)
 
-    def forward(self, x):
-        shares = torch.softmax(self.gate(x).float(), dim=-1)
-        weights, experts = torch.topk(shares, self.chosen, dim=-1)
-        weights = weights / weights.sum(dim=-1, keepdim=True)
-        experts, order = experts.flatten().sort(stable=True)
+    def forward(self, x, experts, weights):
+        chosen, order = experts.flatten().sort(stable=True)
         numbers = torch.arange(self.down.shape[0], device=x.device)
-        ends = (experts[:, None] <= numbers).sum(dim=0, dtype=torch.int32)
-        rows = x[order // self.chosen]
+        ends = (chosen[:, None] <= numbers).sum(dim=0, dtype=torch.int32)
+        rows = x[order // experts.shape[1]]
         gate, up = F.grouped_mm(rows, self.gate_up.mT, offs=ends).chunk(2, dim=-1)
         found = F.grouped_mm(F.silu(gate) * up, self.down.mT, offs=ends)
         found = found * weights.flatten()[order, None]
         back = torch.empty_like(order).scatter(0, order, torch.arange(len(order), device=x.device))
-        return found[back].unflatten(0, weights.shape).sum(dim=1).to(x.dtype)
+        return found[back].unflatten(0, weights.shape).sum(dim=1)
 
 
 def get_inputs():
-    return [torch.randn(TOKENS, WIDTH, dtype=torch.bfloat16)]
+    x = torch.randn(TOKENS, WIDTH, dtype=torch.bfloat16)
+    weights, experts = torch.topk(torch.rand(TOKENS, EXPERTS).softmax(-1), CHOSEN)
+    return [x, experts, weights.to(torch.bfloat16)]
 
 
 def get_init_inputs():
-    return [EXPERTS, CHOSEN, WIDTH, HIDDEN]
+    return [EXPERTS, WIDTH, HIDDEN]
