@@ -16,6 +16,7 @@ from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
 from kernelwright.compiler.lower.products import PRODUCTS
+from kernelwright.compiler.lower.sorting import SORTS
 from kernelwright.compiler.lower.table import Handler, result_of
 
 VIEWS = frozenset({
@@ -56,9 +57,9 @@ def tensor_of(name: str, value: Any) -> Tensor:
 def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool = False) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products and convolutions become nodes, too.
+    With ``products``, matrix products, convolutions and sorts become nodes, too.
     """
-    flow = Flow(captured, HANDLERS | PRODUCTS if products else HANDLERS)
+    flow = Flow(captured, HANDLERS | PRODUCTS | SORTS if products else HANDLERS)
     for node in captured.graph.nodes:
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.Tensor):

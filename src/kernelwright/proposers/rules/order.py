@@ -24,7 +24,9 @@ MANY = 6
 """Number of convolutions above which the first candidate is in CUDA, which compiles its many
 kernels at once, and leaves convolutions to the library: building own ones takes one to two seconds
 each. Where they were tried in blocks of networks, they were 1.1 to 1.3 times as fast as that."""
-_PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "einsum"})
+_PRODUCTS = frozenset({
+    "linear", "matmul", "mm", "bmm", "addmm", "einsum", "_grouped_mm", "_scaled_mm",
+})  # fmt: skip
 _DIALECTS = ("cpp", "triton", "cuda", "torch")
 
 

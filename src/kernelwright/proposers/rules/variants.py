@@ -19,6 +19,11 @@ SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 
 
+IN_TILES = 128
+"""Number of rows up to which tiles of weights are unpacked where a product reads them. Chosen: from
+about so many a product is bound by arithmetic on an H100, and unpacking costs more of it."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to rewrite and fuse the graph."""
@@ -40,11 +45,12 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
     if device_kind == "metal":  # no time chooses: the more is own code, the better
         full = replace(full, least_attention=0)
+    own = replace(full, in_tiles=IN_TILES)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
         return (
-            Variant("fused, own matmul", full, products=True, rules=tensor_cores),
+            Variant("fused, own matmul", own, products=True, rules=tensor_cores),
             Variant("fused", full, rules=library),
             Variant("fused, plain convolutions", full, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
