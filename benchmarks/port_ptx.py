@@ -5,8 +5,8 @@
 
 The translator is given nvcc's PTX alone. A program is "exact" at a width if kernels that were
 translated ran and it printed what is expected. "Not translated": an instruction without a row.
-"Emulator gap": the emulation lacks something that the program's host or kernels need. "Wrong" is any
-other output. With ``--json`` a later call goes on where an earlier one stopped.
+"Emulator gap": the emulation lacks something that the program's host or kernels need. "Wrong" is
+any other output. With ``--json`` a later call goes on where an earlier one stopped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _judged(program: BenchProgram, path: Path, width: int) -> dict[str, object]:
             f"exit {run.exit_code}, {run.output.strip()[:120]!r}, {run.errors[-160:]!r}"
         )
     if run.complaints:
-        found[f"complaints_{key}"] = "; ".join(sorted({f"{c.kind} at {c.place}" for c in run.complaints}))[:300]
+        found[f"complaints_{key}"] = "; ".join(
+            sorted({f"{c.kind} at {c.place}" for c in run.complaints})
+        )[:300]
     return dict(found)
 
 

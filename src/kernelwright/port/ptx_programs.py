@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright.dialects.simt import machine
+from kernelwright.hipify import translate
 from kernelwright.hipify.ptx.program import Kernel, PtxTranslation
 from kernelwright.lift.build import twin_functions
 from kernelwright.port.lifted import EXPORTED, hosted
@@ -24,7 +25,7 @@ def host_with_ptx(
     includes: Sequence[Path] = (),
     is_checked: bool = True,
 ) -> Path:
-    """Build the CUDA program ``host`` with translated kernels, for the emulation; return its path.
+    """Build the CUDA program ``host``, ported to HIP, with translated kernels; return its path.
 
     Raises:
         DialectError: this machine cannot build it at all.
@@ -39,14 +40,19 @@ def host_with_ptx(
         is_checked=is_checked,
     )
     unit = machine.compile_unit(
-        host, folder=folder, name="host", includes=includes, is_checked=False, rewritten=hosted
+        translate(host).text,
+        folder=folder,
+        name="host",
+        includes=includes,
+        is_checked=False,
+        rewritten=hosted,
     )
     machine.link([unit, kernels, twin_functions()], folder / "program", flags=_FLAGS)
     return folder / "program"
 
 
 def _entry(kernel: Kernel) -> str:
-    """Return the function that the host's kernel hands its arguments to, packed as CUDA has them."""
+    """Return the function that the host hands a kernel's arguments to, packed as CUDA has them."""
     lines, given = ["unsigned long long at = 0;"], []
     for k, type_ in enumerate(kernel.parameters):
         lines.append(

@@ -78,7 +78,7 @@ def written(blocks: Sequence[Block]) -> list[str]:
     """Return the lines of a function's body, indented by its structure."""
     try:
         nodes = _Nesting(blocks).nodes()
-    except _NotNestedError:
+    except (_NotNestedError, RecursionError):
         nodes = list(_flat(blocks))
     gone = {int(node.text.split("_")[-1][:-1]) for node in _jumps(nodes) if "goto" in node.text}
     gone |= {target for block in blocks if block.selector for target in block.targets}

@@ -8,6 +8,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kernelwright.hipify.ptx import flow
+from kernelwright.hipify.ptx.declarations import (
+    Names,
+    element_type,
+    identifier,
+    parameter_name,
+    parameter_type,
+    pointer_to,
+    shared_declaration,
+    short_name,
+    signature,
+)
+from kernelwright.hipify.ptx.instructions import (
+    CALLS,
+    JUMPS,
+    LEAVING,
+    REGISTER,
+    VECTOR,
+    Bound,
+    Untranslated,
+    advice_of,
+    bind_row,
+    call_parts,
+    elements,
+    is_control,
+    is_jump,
+    last_of,
+    reason_of,
+    starts_of,
+    without_hint,
+)
 from kernelwright.hipify.ptx.operands import (
     CHANGING,
     INTEGERS,
@@ -15,25 +45,13 @@ from kernelwright.hipify.ptx.operands import (
     UnreadableError,
     Value,
     assigned,
-    special_registers,
     stored_type,
 )
-from kernelwright.hipify.ptx.reading import (
-    BYTES,
-    Function,
-    Instruction,
-    Label,
-    Module,
-    Variable,
-)
-from kernelwright.hipify.ptx.rows import Row, Slot, entries, rows_of
+from kernelwright.hipify.ptx.reading import BYTES, Function, Instruction, Label, Variable
+from kernelwright.hipify.ptx.rows import rows_of
+from kernelwright.hipify.ptx.uses import Start, Uses, find_uses
 
-JUMPS = ("bra", "bra.uni")
-LEAVING = ("ret", "ret.uni", "exit")
-CALLS = ("call", "call.uni")
-_REGISTER = re.compile(r"%?[A-Za-z_$][\w$]*|%[\w$]+")
 _TEMPLATE = re.compile(r"\$([A-Za-z]+)(\d?)")
-_VECTOR = re.compile(r"v(\d)\.(\w+)")
 _SAME_TYPE = re.compile(r"(\$\w+|[-+*&|^~() ]|<< \$\w+)+")
 """C++ whose type is that of its operands, if these are not narrower than int."""
 _COMPARISON = re.compile(r"(\$a) (==|!=|<|<=|>|>=) (\$b)")
@@ -43,79 +61,12 @@ _VECTORS = {"u8": "uchar", "s8": "char", "u16": "ushort", "s16": "short", "u32":
             "b8": "uchar", "b16": "ushort", "b32": "uint", "b64": "ulonglong"}  # fmt: skip
 MOST_FOLDED = 72
 """Characters of an expression that still stands in the place of its register."""
-_KEYWORDS = re.compile(
-    r"and|or|not|xor|bool|char|int|long|short|float|double|void|auto|do|for|if|else|new|delete|this"
-    r"|case|switch|return|goto|break|continue|while|union|struct|class|const|static|unsigned|signed"
-    r"|carry|unused|u8|u16|u32|u64|s8|s16|s32|s64|f16|f32|f64|bf16|min|max|exp|log|sin|cos|pow"
-)
 KNOWN_FUNCTIONS = {
     "malloc": "(u64)malloc({0})",
     "free": "free((void*){0})",
     "__assertfail": "__builtin_trap()",
 }
 """Functions of CUDA's own that PTX calls, in HIP."""
-
-
-@dataclass(frozen=True)
-class Untranslated:
-    """An instruction or declaration that was not translated."""
-
-    line: int
-    text: str
-    reason: str
-    advice: str
-
-
-@dataclass(frozen=True)
-class _Bound:
-    """An instruction with its row, and the operands of each slot."""
-
-    instruction: Instruction
-    row: Row
-    given: tuple[tuple[Slot, str], ...]
-    second: str = ""
-
-    @property
-    def result(self) -> str:
-        """The operand that is written; empty if there is none."""
-        return self.given[0][1] if self.row.result is not None else ""
-
-
-@dataclass
-class Names:
-    """The C++ of what a module declares: variables and functions by their PTX names."""
-
-    module: Module
-    shared: dict[str, str]
-    """Shared variables of the module → the C++ of their address."""
-
-    def variable(self, name: str) -> Variable | None:
-        return self.module.variables.get(name)
-
-    def function(self, name: str) -> str | None:
-        return identifier(name) if name in self.module.functions else None
-
-    def address(self, variable: Variable) -> str:
-        if variable.space == "shared":
-            return self.shared[variable.name]
-        return pointer_to(variable)
-
-
-def pointer_to(variable: Variable) -> str:
-    return f"((char*)&{identifier(variable.name)})"
-
-
-def identifier(name: str) -> str:
-    """Return a PTX name as one of C++."""
-    plain = re.sub(r"[^\w]", "_", name.lstrip("%"))
-    return f"{plain}_" if _KEYWORDS.fullmatch(plain) or plain[:1].isdigit() else plain
-
-
-def element_type(variable: Variable) -> tuple[str, int]:
-    """Return the type and the number of elements of a variable in memory, by its alignment."""
-    size = min(variable.alignment, 16)
-    name = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "uint4"}[size]
-    return name, -(-variable.n_bytes // size)
 
 
 @dataclass
@@ -135,30 +86,6 @@ def write_function(function: Function, names: Names) -> Written:
     return _Writer(function, names).write()
 
 
-def signature(function: Function) -> str:
-    """Return a function's head in C++."""
-    parameters = ", ".join(
-        f"{parameter_type(p)} {parameter_name(k)}" for k, p in enumerate(function.parameters)
-    )
-    if function.is_entry:
-        return f'extern "C" __global__ void {identifier(function.name)}({parameters})'
-    result = parameter_type(function.returns[0]) if function.returns else "void"
-    return f"static __device__ {result} {identifier(function.name)}({parameters})"
-
-
-def parameter_name(index: int) -> str:
-    return f"arg{index}"
-
-
-def parameter_type(parameter: Variable) -> str:
-    """Return the C++ type of a parameter: bytes of its size and alignment if it is a structure."""
-    if parameter.type in BYTES and parameter.count == 1 and parameter.type != "b8":
-        return stored_type(parameter.type) if BYTES[parameter.type] > 1 else "u8"
-    if parameter.type == "b8" and parameter.count == 1 and not parameter.align:
-        return "u8"
-    return f"ptx_bytes<{parameter.n_bytes}, {parameter.alignment}>"
-
-
 @dataclass
 class _Writer:
     """One function on its way to C++."""
@@ -174,32 +101,41 @@ class _Writer:
     """Registers that no variable is declared for → what stands in their place."""
     kept: set[str] = field(default_factory=set)
     """Registers that are variables."""
+    uses: Uses = field(default_factory=Uses)
+
+    @property
+    def operands(self) -> Operands:
+        return Operands(self._value, self._variable, self._address, self.names.function, self.needs)
 
     def write(self) -> Written:
-        body = self.function.body
-        bound = [b for item in body if isinstance(item, Instruction) for b in [self._bind(item)]]
-        self._choose_types([b for b in bound if b is not None])
-        self._count(body, bound)
-        self.operands = Operands(
-            self._value, self._variable, self._address, self.names.function, self.needs
-        )
-        blocks = self._blocks(body, bound)
-        lines = flow.written(blocks)
+        body, starts = self.function.body, starts_of(self.function.body)
+        instructions = [item for item in body if isinstance(item, Instruction)]
+        bound = {id(now): self._bind(now) for now in instructions}
+        self._choose_types([each for each in bound.values() if each is not None])
+        at_label = {name: block for block, _, _, labels in starts for name in labels}
+        shape = [
+            self._shape(body[start:end], block, len(starts), at_label)
+            for block, start, end, _ in starts
+        ]
+        self.uses = find_uses(body, bound, starts, shape)
+        lines = flow.written(self._blocks(starts, shape, bound))
         head = signature(self.function)
-        return Written(head, [*self._declared(lines), *lines], self.needs, self.untranslated, self.used)
+        body_ = [*self._declared(lines), *lines]
+        return Written(head, body_, self.needs, self.untranslated, self.used)
 
     # ---- rows
 
-    def _bind(self, now: Instruction) -> _Bound | None:
-        if _is_control(now):
+    def _bind(self, now: Instruction) -> Bound | None:
+        if is_control(now):
             return None
+        now = without_hint(now)
         for row in rows_of(now.opcode):
-            bound = _bound(now, row)
+            bound = bind_row(now, row)
             if bound is not None and self._fits(bound):
                 return bound
         return None
 
-    def _fits(self, bound: _Bound) -> bool:
+    def _fits(self, bound: Bound) -> bool:
         """Return whether the address operands are of the memory that the row means."""
         for slot, text in bound.given:
             if slot.kind not in ("generic", "shared"):
@@ -210,38 +146,25 @@ class _Writer:
                 return False
         return True
 
-    def _choose_types(self, bound: Sequence[_Bound]) -> None:
+    def _choose_types(self, bound: Sequence[Bound]) -> None:
         """Choose the type of each register: bits, or a float where most of its uses are of one."""
         real: Counter[str] = Counter()
         for each in bound:
             for slot, text in each.given:
-                vector = _VECTOR.fullmatch(slot.kind)
+                vector = VECTOR.fullmatch(slot.kind)
                 kind = vector[2] if vector else slot.kind
                 votes = 1 if kind in ("f32", "f64") else -1 if kind in INTEGERS else 0
-                for name in _REGISTER.findall(text) if slot.kind not in ("generic", "shared") else ():
+                for name in (
+                    REGISTER.findall(text) if slot.kind not in ("generic", "shared") else ()
+                ):
                     real[name] += votes
                 if slot.kind in ("generic", "shared"):
-                    for name in _REGISTER.findall(text):
+                    for name in REGISTER.findall(text):
                         real[name] -= 2
         for name, kind in self.function.registers.items():
             self.stored[name] = stored_type(kind)
             if kind in ("b32", "b64") and real[name] > 0:
                 self.stored[name] = "f32" if kind == "b32" else "f64"
-
-    def _count(self, body: Sequence[Instruction | Label], bound: Sequence[_Bound | None]) -> None:
-        """Count where registers are written and read."""
-        self.writes: Counter[str] = Counter()
-        self.reads: Counter[str] = Counter()
-        instructions = [item for item in body if isinstance(item, Instruction)]
-        for now, each in zip(instructions, bound, strict=True):
-            written = _results(now, each)
-            self.writes.update(written)
-            left = Counter(name for text in now.operands for name in _REGISTER.findall(text))
-            left.subtract(written)
-            left.update([now.guard.lstrip("!")] if now.guard else [])
-            self.reads.update(left)
-            if now.guard:  # what a guard may leave as it was has two values
-                self.writes.update(written)
 
     # ---- names
 
@@ -281,28 +204,21 @@ class _Writer:
     # ---- blocks
 
     def _blocks(
-        self, body: Sequence[Instruction | Label], bound: Sequence[_Bound | None]
+        self, starts: Sequence[Start], shape: Sequence[flow.Block], bound: dict[int, Bound | None]
     ) -> list[flow.Block]:
-        starts = _starts(body)
-        at_label = {name: block for block, _, _, labels in starts for name in labels}
-        shape = [self._shape(body[start:end], block, len(starts), at_label)
-                 for block, start, end, _ in starts]  # fmt: skip
-        self._find_dominance(shape)
-        rows = {id(item): b for item, b in zip(
-            (i for i in body if isinstance(i, Instruction)), bound, strict=True)}  # fmt: skip
-        self._note_definitions(body, starts, rows)
-        done = {}
+        done: dict[int, flow.Block] = {}
+        place = self.uses.place
         # a block after those that dominate it: what stands in the place of a register is known then
-        for block, start, end, _ in sorted(starts, key=lambda s: self.place.get(s[0], len(starts))):
-            if block not in self.place:
+        for block, start, end, _ in sorted(starts, key=lambda s: place.get(s[0], len(starts))):
+            if block not in place:
                 continue  # nothing leads to it
-            items = body[start:end]
-            last, statements, pending = _last(items), list[str](), set[str]()
+            items = self.function.body[start:end]
+            last, statements, pending = last_of(items), list[str](), set[str]()
             for item in items:
-                if isinstance(item, Label) or (item is last and _is_jump(item)):
+                if isinstance(item, Label) or (item is last and is_jump(item)):
                     continue
                 statements += self._meeting(item, pending)
-                statements += self._statement(item, rows[id(item)])
+                statements += self._statement(item, bound[id(item)])
             done[block] = self._finished(shape[block], statements, last)
         return [done.get(block, flow.Block(())) for block in range(len(starts))]
 
@@ -315,7 +231,7 @@ class _Writer:
     ) -> flow.Block:
         """Return a block without its statements."""
         after = (block + 1,) if block + 1 < n_blocks else ()
-        last = _last(items)
+        last = last_of(items)
         if last is None:
             return flow.Block((), after)
         if last.opcode in JUMPS:
@@ -350,53 +266,9 @@ class _Writer:
         condition = flow.Condition(value.text, value.negated)
         return condition.negated if guard.startswith("!") else condition
 
-    def _find_dominance(self, shape: Sequence[flow.Block]) -> None:
-        order, place = flow.reverse_postorder(shape)
-        self.place, self.parent = place, flow.dominators(shape, order, place)
-
-    def _dominates(self, above: int, below: int) -> bool:
-        if above not in self.place or below not in self.place:
-            return False
-        while self.place[below] > self.place[above]:
-            below = self.parent[below]
-        return below == above
-
-    def _note_definitions(
-        self,
-        body: Sequence[Instruction | Label],
-        starts: Sequence[tuple[int, int, int, list[str]]],
-        rows: dict[int, _Bound | None],
-    ) -> None:
-        """Note the blocks in which registers are read, and find those that are read only where
-        their one definition has been executed."""
-        self.read_in: dict[str, set[int]] = {}
-        defined: dict[str, tuple[int, int]] = {}
-        self.is_ordered: set[str] = set()
-        first_read: dict[tuple[str, int], int] = {}
-        for block, start, end, _ in starts:
-            for at in range(start, end):
-                item = body[at]
-                if not isinstance(item, Instruction):
-                    continue
-                results = _results(item, rows[id(item)])
-                for text in (*item.operands, item.guard.lstrip("!")):
-                    for name in _REGISTER.findall(text):
-                        if name in results:
-                            defined[name] = (block, at)
-                        else:
-                            self.read_in.setdefault(name, set()).add(block)
-                            first_read.setdefault((name, block), at)
-        for name, (block, at) in defined.items():
-            readers = self.read_in.get(name, set())
-            if all(
-                first_read[name, b] > at if b == block else self._dominates(block, b)
-                for b in readers
-            ):
-                self.is_ordered.add(name)
-
     # ---- statements
 
-    def _statement(self, now: Instruction, bound: _Bound | None) -> list[str]:
+    def _statement(self, now: Instruction, bound: Bound | None) -> list[str]:
         try:
             text = self._text(now, bound)
         except UnreadableError as error:
@@ -406,9 +278,9 @@ class _Writer:
         if not now.guard:
             return [text]
         condition = self._condition(now.guard)
-        return [f"if ({condition.text}) {text if text.startswith('{') else text}"]
+        return [f"if ({condition.text}) {text}"]
 
-    def _text(self, now: Instruction, bound: _Bound | None) -> str:
+    def _text(self, now: Instruction, bound: Bound | None) -> str:
         """Return an instruction's statement without its guard; empty if nothing is to be done."""
         if now.opcode in LEAVING:
             return self._leaving(now)
@@ -417,7 +289,7 @@ class _Writer:
         if (text := self._of_parameter(now)) is not None:
             return text
         if bound is None:
-            return self._left(now, _reason(now))
+            return self._left(now, reason_of(now))
         self.used.append(bound.row.ptx)
         if bound.row.needs:
             self.needs.append(bound.row.needs)
@@ -435,21 +307,24 @@ class _Writer:
         returned = self.function.returns
         return f"return {identifier(returned[0].name)};" if returned else "return;"
 
-    def _row(self, bound: _Bound) -> str:
+    def _row(self, bound: Bound) -> str:
         row, moved = bound.row, self._moved(bound)
         words: dict[str, str] = {}
         for slot, text in bound.given:
             if slot.is_result:
                 continue
-            vector = _VECTOR.fullmatch(slot.kind)
+            vector = VECTOR.fullmatch(slot.kind)
             if vector:
-                for k, part in enumerate(_elements(text)):
-                    words[f"{slot.name}{k}"] = self.operands.read(part, vector[2])
+                parts = [self.operands.read(part, vector[2]) for part in elements(text)]
+                words |= {f"{slot.name}{k}": part for k, part in enumerate(parts)}
+                array = f"ptx_array<{vector[2]}, {len(parts)}>"
+                words[slot.name] = f"{array}{{{{{', '.join(parts)}}}}}"
             else:
                 kind = moved if slot.kind in ("m32", "m64") else slot.kind
                 words[slot.name] = self.operands.read(text, kind)
                 words[slot.name.upper()] = kind
-        words["D"] = moved
+        if row.result is not None:
+            words["D"] = moved if row.result.kind in ("m32", "m64") else row.result.kind
         if row.second is not None or bound.second:
             name = bound.second
             if name in ("", "_"):
@@ -459,11 +334,11 @@ class _Writer:
                 words["p"] = words["q"] = identifier(name)
         if row.result is None:
             return _filled(row.c, words) + ";" if row.c else ""
-        if vector := _VECTOR.fullmatch(row.result.kind):
+        if vector := VECTOR.fullmatch(row.result.kind):
             return self._spread(bound, vector, _filled(row.c, words))
         return self._assigned(bound, _filled(row.c, words), moved)
 
-    def _moved(self, bound: _Bound) -> str:
+    def _moved(self, bound: Bound) -> str:
         """Return the type of bits that the instruction moves: a float's if a register says so."""
         for slot, text in bound.given:
             if slot.kind in ("m32", "m64") and text in self.stored:
@@ -472,7 +347,7 @@ class _Writer:
         kinds = {slot.kind for slot, _ in bound.given}
         return "u64" if "m64" in kinds else "u32"
 
-    def _assigned(self, bound: _Bound, text: str, moved: str) -> str:
+    def _assigned(self, bound: Bound, text: str, moved: str) -> str:
         slot, name = bound.given[0]
         if name == "_":
             return f"(void)({text});"
@@ -487,43 +362,49 @@ class _Writer:
         self.kept.add(name)
         return f"{identifier(name)} = {value};"
 
-    def _is_foldable(self, bound: _Bound, name: str, text: str) -> bool:
+    def _is_foldable(self, bound: Bound, name: str, text: str) -> bool:
         """Return whether a register's expression may stand in its place."""
-        if bound.instruction.guard or not bound.row.is_pure or self.writes[name] != 1:
+        if bound.instruction.guard or not bound.row.is_pure or self.uses.writes[name] != 1:
             return False
         sources = [t for slot, t in bound.given if not slot.is_result]
-        read = [r for t in sources for r in _REGISTER.findall(t) if r in self.stored]
-        if any(self.writes[r] > 1 for r in read) or any(t in CHANGING for t in sources):
+        read = [r for t in sources for r in REGISTER.findall(t) if r in self.stored]
+        if any(self.uses.writes[r] > 1 for r in read) or any(t in CHANGING for t in sources):
             return False
-        if name not in self.is_ordered or len(text) > MOST_FOLDED:
+        if name not in self.uses.ordered or len(text) > MOST_FOLDED:
             return False
-        return self.reads[name] <= 1 or (_is_simple(text) and bound.row.c == "$a")
+        return self.uses.reads[name] <= 1 or (_is_simple(text) and bound.row.c == "$a")
 
-    def _folded(self, bound: _Bound, text: str, value: str, kind: str, stored: str) -> Value:
+    def _folded(self, bound: Bound, text: str, value: str, kind: str, stored: str) -> Value:
         is_atom = re.fullmatch(r"[\w.]+|\w+\([\w. ]*\)|\([^()]*\)", value) is not None
         opposite = ""
         if stored == "bool" and (found := _COMPARISON.fullmatch(bound.row.c)):
             kinds = {slot.kind for slot, _ in bound.given[1:]}
             if kinds <= set(INTEGERS):
                 mark, other = found[2], _OPPOSITE[found[2]]
-                opposite = value.replace(f" {mark} ", f" {other} ", 1) if value.count(f" {mark} ") == 1 else ""
+                opposite = (
+                    value.replace(f" {mark} ", f" {other} ", 1)
+                    if value.count(f" {mark} ") == 1
+                    else ""
+                )
         is_exact = stored not in INTEGERS or (
             kind == stored
             and stored in ("u32", "u64")
             and _SAME_TYPE.fullmatch(bound.row.c) is not None
         )
-        if is_exact or bound.row.c == "$a" and kind == stored:
+        if is_exact or (bound.row.c == "$a" and kind == stored != "u16"):
             return Value(value, stored, is_atom, opposite)
         return Value(f"({stored})({value})" if not is_atom else f"({stored}){value}", stored, False)
 
-    def _spread(self, bound: _Bound, vector: re.Match[str], text: str) -> str:
+    def _spread(self, bound: Bound, vector: re.Match[str], text: str) -> str:
         """Return the assignment of a vector's elements to registers."""
         kind, n = vector[2], int(vector[1])
-        names = _elements(bound.given[0][1])
-        given = f"{_VECTORS.get(kind, kind)}{n}"
+        names = elements(bound.given[0][1])
+        is_array = vector[0].startswith("a")
+        given = f"ptx_array<{kind}, {n}>" if is_array else f"{_VECTORS.get(kind, kind)}{n}"
+        places = [f"v[{k}]" for k in range(n)] if is_array else list("xyzw")
         lines = []
         element = {"b8": "u8", "b16": "u16", "b32": "u32", "b64": "u64"}.get(kind, kind)
-        for part, name in zip("xyzw", names, strict=False):
+        for part, name in zip(places, names, strict=False):
             if name == "_":
                 continue
             stored = self.stored.get(name)
@@ -557,14 +438,19 @@ class _Writer:
             return f"{identifier(register)} = ({found[2]}){place_name};"
         value = assigned(place_name, kind, stored)
         is_own = variable in self.function.parameters
-        if is_own and not now.guard and self.writes[register] == 1 and register in self.is_ordered:
+        if (
+            is_own
+            and not now.guard
+            and self.uses.writes[register] == 1
+            and register in self.uses.ordered
+        ):
             self.folded[register] = Value(value, stored, re.fullmatch(r"\w+", value) is not None)
             return ""
         self.kept.add(register)
         return f"{identifier(register)} = {value};"
 
     def _call(self, now: Instruction) -> str:
-        returned, name, given, prototype = _call_parts(now)
+        returned, name, given, prototype = call_parts(now)
         if name in KNOWN_FUNCTIONS and not self._is_defined(name):
             arguments = [self._argument(word) for word in given]
             text = KNOWN_FUNCTIONS[name].format(*arguments)
@@ -651,22 +537,6 @@ class _Writer:
             yield f"  {kind} {name}[{max(n, 1)}];"
 
 
-def shared_declaration(variable: Variable) -> str:
-    kind, n = element_type(variable)
-    name = short_name(variable.name)
-    if variable.count is None:
-        return f"  extern __shared__ {kind} {name}[];"
-    return f"  __shared__ {kind} {name}[{max(n, 1)}];"
-
-
-def short_name(name: str) -> str:
-    """Return the name of a variable in a function: the last part of a mangled one."""
-    found = re.search(r"E(\d+)(\w+)$", name) if name.startswith("_ZZ") else None
-    if found and len(found[2]) >= int(found[1]):
-        return identifier(found[2][: int(found[1])]) + "_shared"
-    return identifier(name)
-
-
 def _wrapped(head: str, names: Sequence[str]) -> Iterator[str]:
     """Yield declarations of at most 100 columns."""
     line = head
@@ -679,133 +549,9 @@ def _wrapped(head: str, names: Sequence[str]) -> Iterator[str]:
     yield line.rstrip()
 
 
-def _is_jump(now: Instruction) -> bool:
-    return now.opcode in JUMPS or now.opcode.startswith("brx.idx")
-
-
-def _is_control(now: Instruction) -> bool:
-    return _is_jump(now) or now.opcode in (*LEAVING, *CALLS)
-
-
-def _bound(now: Instruction, row: Row) -> _Bound | None:
-    """Return an instruction with a row's slots; None if the operands are of another form."""
-    if len(now.operands) != len(row.slots):
-        return None
-    given, second = [], ""
-    for slot, text in zip(row.slots, now.operands, strict=True):
-        if slot.is_result and "|" in text:
-            if row.second is None:
-                return None
-            text, second = (word.strip() for word in text.split("|"))
-        elif slot.is_result and row.second is not None:
-            return None
-        vector = _VECTOR.fullmatch(slot.kind)
-        if vector is not None and (
-            not text.startswith("{") or len(_elements(text)) != int(vector[1])
-        ):
-            return None
-        if vector is None and text.startswith("{"):
-            return None
-        if (slot.kind in ("generic", "shared")) != text.startswith("["):
-            return None
-        if slot.kind.startswith("imm:") and not _is_limited(text, int(slot.kind[4:])):
-            return None
-        given.append((slot, text))
-    return _Bound(now, row, tuple(given), second)
-
-
-def _is_limited(text: str, most: int) -> bool:
-    found = re.fullmatch(r"(0[xX][0-9a-fA-F]+|\d+)U?", text)
-    return found is not None and int(found[1], 0) <= most
-
-
-def _elements(text: str) -> list[str]:
-    return [word.strip() for word in text.strip("{} ").split(",")]
-
-
-def _results(now: Instruction, bound: _Bound | None) -> list[str]:
-    """Return the registers that an instruction writes."""
-    if bound is not None:
-        text = bound.result
-        return [*_REGISTER.findall(text), *([bound.second] if bound.second else [])]
-    if now.opcode in CALLS:
-        return []
-    if now.opcode.startswith(("st", "bra", "brx", "ret", "exit", "red", "bar")) or not now.operands:
-        return []
-    return _REGISTER.findall(now.operands[0])
-
-
-def _call_parts(now: Instruction) -> tuple[list[str], str, list[str], str]:
-    """Return the results of a call, its function, its arguments and its prototype."""
-    given = [word for word in now.operands]
-    returned = _listed(given.pop(0)) if given and given[0].startswith("(") else []
-    name = given.pop(0) if given else ""
-    arguments = _listed(given.pop(0)) if given and given[0].startswith("(") else []
-    return returned, name, arguments, given[0] if given else ""
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.strip("() ").split(",") if word.strip()]
-
-
-def _starts(body: Sequence[Instruction | Label]) -> list[tuple[int, int, int, list[str]]]:
-    """Return blocks: their numbers, where they begin and end in the body, and their labels."""
-    bounds = {0, len(body)}
-    for at, item in enumerate(body):
-        if isinstance(item, Label):
-            if at and not isinstance(body[at - 1], Label):
-                bounds.add(at)
-        elif (
-            item.opcode in JUMPS
-            or item.opcode.startswith("brx.idx")
-            or (item.opcode in (*LEAVING, "trap") and not item.guard)
-        ):
-            bounds.add(at + 1)
-    places = sorted(bounds)
-    return [
-        (block, start, end, [i.name for i in body[start:end] if isinstance(i, Label)])
-        for block, (start, end) in enumerate(zip(places, places[1:], strict=False))
-    ] or [(0, 0, 0, [])]
-
-
-def _last(items: Sequence[Instruction | Label]) -> Instruction | None:
-    last = items[-1] if items else None
-    return last if isinstance(last, Instruction) else None
-
-
 def _is_simple(text: str) -> bool:
     return len(text) <= 24 and re.fullmatch(r"[\w.]+|\(?-?[\w.]+\)?|\(u64\)&\w+", text) is not None
 
 
 def _filled(c: str, words: dict[str, str]) -> str:
     return _TEMPLATE.sub(lambda found: words[found[1] + found[2]], c)
-
-
-def _reason(now: Instruction) -> str:
-    if rows_of(now.opcode):
-        return "no row takes these operands"
-    if now.opcode.partition(".")[0] in entries():
-        return "no row has all of these modifiers"
-    return f"no row for {now.opcode.partition('.')[0]}"
-
-
-_ADVICE = {
-    ("tex", "tld4", "txq", "suld", "sust", "sured", "suq"): "read textures and surfaces from plain "
-    "memory, or port the program's CUDA source, which has them in software",
-    ("mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "tcgen05"): "write this product of matrices "
-    "with rocWMMA",
-    ("cp", "mbarrier", "multimem"): "copy by loads and stores of the threads",
-    ("bar", "barrier"): "use one barrier of the whole block",
-    ("call",): "link the functions into this file before it is translated",
-}
-
-
-def advice_of(opcode: str) -> str:
-    """Return what to do about an instruction that has no row."""
-    base = opcode.partition(".")[0]
-    found = next((advice for names, advice in _ADVICE.items() if base in names), "")
-    return found or "write the C++ of it in this place, or add a row with its test"
-
-
-def is_special(name: str) -> bool:
-    return name in special_registers()

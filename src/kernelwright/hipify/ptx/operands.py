@@ -20,6 +20,7 @@ _UNSIGNED = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 INTEGERS = _SIGNED | _UNSIGNED
 _PARTS = {"f16": "u16", "bf16": "u16", "f16x2": "u32", "bf16x2": "u32"}
 """Kinds that registers hold as bits."""
+_PLAIN = {"b8": "u8", "b16": "u16", "b32": "u32", "b64": "u64"}
 _MOVED = {"m32": ("f32", "u32"), "m64": ("f64", "u64")}
 _INTEGER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?")
 _REAL = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
@@ -82,6 +83,7 @@ class Operands:
         Raises:
             UnreadableError: the operand is not of this kind.
         """
+        kind = _PLAIN.get(kind, kind)
         if kind == "pred":
             return self._predicate(text)
         if kind.startswith("imm:"):
@@ -95,6 +97,8 @@ class Operands:
             return _literal(-value if found[1] else value, kind)
         if found := _REAL.fullmatch(text):
             return _real(found, kind)
+        if re.fullmatch(r"-?\d+\.\d+", text) and kind in ("f32", "f64"):
+            return _signed(text, "f" if kind == "f32" else "")
         if (value := self.value_of(text)) is not None:
             return self.converted(value, kind)
         if (special := special_registers().get(text)) is not None:
@@ -119,8 +123,8 @@ class Operands:
 
     def _predicate(self, text: str) -> str:
         name, is_negated = text.removeprefix("!").strip(), text.startswith("!")
-        if name in ("0", "1"):
-            return "true" if (name == "1") != is_negated else "false"
+        if found := _INTEGER.fullmatch(name):
+            return "true" if (int(found[2], 0) != 0) != is_negated else "false"
         value = self.value_of(name)
         if value is None or value.type != "bool":
             raise UnreadableError(f"{text} is no predicate")
@@ -162,7 +166,11 @@ class Operands:
                 number = f"(u64){at}"
             # an address of shared memory has 32 bits, in registers of either size
             if kind in ("u64", "m64", "s64"):
-                return f"((u64){number}{after})" if variable.space == "shared" else f"({number}{after})"
+                return (
+                    f"((u64){number}{after})"
+                    if variable.space == "shared"
+                    else f"({number}{after})"
+                )
             if kind in ("u32", "m32", "s32") and variable.space == "shared":
                 return f"({number}{after})" if after else number
         function = self.function_of(name)
@@ -281,6 +289,8 @@ def _real(found: re.Match[str], kind: str) -> str:
     if kind == "f32" and own == "f64":  # PTX takes doubles where floats are meant
         (wide,) = struct.unpack(">d", bytes.fromhex(bits))
         bits = struct.pack(">f", wide).hex()
+    elif kind in ("u32", "u64") and BYTES[kind] == BYTES[own]:
+        return f"0x{bits.lower()}{'u' if own == 'f32' else 'ull'}"
     elif kind != own:
         raise UnreadableError(f"{found[0]} is no {kind}")
     return _real_of(bits, kind)

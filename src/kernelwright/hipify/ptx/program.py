@@ -7,24 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernelwright.hipify.finding import Finding, State
-from kernelwright.hipify.ptx.function import (
-    KNOWN_FUNCTIONS,
+from kernelwright.hipify.ptx.declarations import (
     Names,
-    Untranslated,
-    Written,
     element_type,
     identifier,
     parameter_type,
     pointer_to,
     short_name,
     signature,
-    write_function,
 )
+from kernelwright.hipify.ptx.function import Written, write_function
+from kernelwright.hipify.ptx.instructions import Untranslated
 from kernelwright.hipify.ptx.reading import BYTES, Function, Instruction, Module, Variable, read_ptx
 from kernelwright.hipify.translate import Translation, helper_functions
 
-_HEAD = """// {name}, translated from PTX{target}. A kernel has its name in the machine code: launch it by
-// hipModuleGetFunction, with arguments of the sizes that its parameters have.
+_HEAD = """// {name}, translated from PTX{target}. A kernel has the name of its machine code:
+// launch it by hipModuleGetFunction, with arguments of the sizes that its parameters have.
 #include <hip/hip_runtime.h>
 """
 NO_FUSING = "#pragma clang fp contract(off)\n"
@@ -158,7 +156,9 @@ def _with_addresses(variable: Variable, module: Module, name: str) -> str:
         if w in module.functions and module.functions[w].is_defined
     )  # fmt: skip
     listed = ", ".join(values)
-    return f"{declared}\nextern \"C\" {{ __device__ const void* {name}[{len(values)}] = {{{listed}}}; }}"
+    return (
+        f'{declared}\nextern "C" {{ __device__ const void* {name}[{len(values)}] = {{{listed}}}; }}'
+    )
 
 
 def _words(variable: Variable, kind: str) -> Iterator[str]:
@@ -181,6 +181,3 @@ def _bytes_of(word: str, size: int, type_: str) -> bytes:
     if found := re.fullmatch(r"0[fFdD]([0-9a-fA-F]+)", word):
         return bytes.fromhex(found[1])[::-1]
     return (int(word.rstrip("U"), 0) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-
-
-__all__ = ["KNOWN_FUNCTIONS", "Kernel", "PtxTranslation", "translate_ptx"]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LINES = re.compile(
+    r"^[ \t]*\.(?:loc|file|pragma|version|target|address_size)\b[^\n]*", re.MULTILINE
+)
+"""Directives that end with their lines and change nothing."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_SPACE = re.compile(r"\s*")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*([%$\w]+)\s+")
 _SEVERAL = re.compile(r"([%\w$]+)<(\d+)>")
@@ -31,8 +36,6 @@ BYTES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf1
          "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
          "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16}  # fmt: skip
 """Bytes of PTX's types. Source: PTX ISA 9.0, section 5.2."""
-_IGNORED = (".loc", ".pragma", ".file", ".version", ".target", ".address_size", ".maxntid",
-            ".minnctapersm", ".reqntid", ".maxnreg", ".noreturn", ".section", ".alias")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def read_ptx(text: str) -> Module:
     clean = _COMMENT.sub(_blank, text)
     if found := re.search(r"^\s*\.target\s+(\w+)", clean, re.MULTILINE):
         module.target = found[1]
-    reader = _Reader(clean, module)
+    reader = _Reader(_LINES.sub("", clean), module)
     reader.read()
     return module
 
@@ -130,8 +133,12 @@ class _Reader:
 
     def __init__(self, text: str, module: Module) -> None:
         self.text, self.module, self.at = text, module, 0
+        self.line, self.counted = 1, 0
         self.function: Function | None = None
         self.scopes: list[dict[str, str]] = []
+        self.labels: set[str] = set()
+        self.jumps: list[tuple[int, str, list[dict[str, str]]]] = []
+        """Jumps of the function: their places, operands, and the scopes that they stand in."""
 
     def read(self) -> None:
         while (start := self._skipped()) < len(self.text):
@@ -142,11 +149,13 @@ class _Reader:
                 self._outside()
 
     def _skipped(self) -> int:
-        found = re.compile(r"\s*").match(self.text, self.at)
+        found = _SPACE.match(self.text, self.at)
         return found.end() if found else self.at
 
     def _line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        self.line += self.text.count("\n", self.counted, self.at)
+        self.counted = self.at
+        return self.line
 
     def _outside(self) -> None:
         found = _HEAD.match(self.text, self.at)
@@ -157,17 +166,10 @@ class _Reader:
         if re.compile(r"\.section\b").match(self.text, self.at):
             self.at = self._closing(self.text.find("{", self.at)) + 1
             return
-        if re.compile(r"\.(version|target|address_size|file|loc|pragma)\b").match(
-            self.text, self.at
-        ):
-            end = self.text.find("\n", self.at)
-            self.at = len(self.text) if end < 0 else end
-            return
         statement = self._statement()
         variables = list(_variables(statement, line))
-        if not variables:
-            if not statement.startswith(_IGNORED):
-                self.module.strays.append((line, statement))
+        if not variables and statement and not statement.startswith(".alias"):
+            self.module.strays.append((line, statement))
         for variable in variables:
             self.module.variables[variable.name] = variable
 
@@ -181,7 +183,7 @@ class _Reader:
         if known is None or function.is_defined:
             self.module.functions[function.name] = function
         if function.is_defined:
-            self.function, self.scopes = function, [{}]
+            self.function, self.scopes, self.labels, self.jumps = function, [{}], set(), []
 
     def _in_function(self) -> None:
         assert self.function is not None
@@ -193,6 +195,7 @@ class _Reader:
             self.scopes.pop()
             self.at += 1
             if not self.scopes:
+                self._aim_jumps()
                 self.function = None
         elif found := _LABEL.match(self.text, self.at):
             self._label(found)
@@ -216,12 +219,23 @@ class _Reader:
                     self.function.prototypes[name] = _signature(prototype, line)
             return
         unique = self._unique(name)
+        self.labels.add(unique)
         self.function.body.append(Label(unique))
+
+    def _aim_jumps(self) -> None:
+        """Give jumps the names of their labels, which may stand behind them."""
+        assert self.function is not None
+        for at, rest, scopes in self.jumps:
+            self.scopes = scopes
+            operands = tuple(split_operands(self._resolved(rest)))
+            now = self.function.body[at]
+            assert isinstance(now, Instruction)
+            self.function.body[at] = replace(now, operands=operands)
 
     def _unique(self, name: str) -> str:
         """Return the name in this function of a name that this scope declares."""
         assert self.function is not None
-        taken = {*self.function.registers, *self.function.variables}
+        taken = {*self.function.registers, *self.function.variables, *self.labels}
         unique, k = name, 0
         while unique in taken:
             k += 1
@@ -264,40 +278,19 @@ class _Reader:
         if variables := list(_variables(statement, line)):
             for each in variables:
                 name = self._unique(each.name)
-                function.variables[name] = Variable(**{**vars(each), "name": name})
+                function.variables[name] = replace(each, name=name)
             return
-        if statement.startswith((".loc", ".pragma")) or not statement:
-            if statement.startswith(".loc"):  # it ends at its line, without a semicolon
-                rest = statement.split("\n", 1)
-                if len(rest) > 1 and rest[1].strip():
-                    self._again(rest[1], line + 1)
+        if not statement:
             return
         guard = ""
         if found := _GUARD.match(statement):
             guard, statement = found[1] + self._named(found[2]), statement[found.end() :]
-        opcode, _, rest = statement.partition(" ") if " " in statement else (statement, "", "")
         pieces = statement.split(None, 1)
         opcode, rest = pieces[0], pieces[1] if len(pieces) > 1 else ""
+        if opcode.startswith("bra"):
+            self.jumps.append((len(function.body), rest, list(self.scopes)))
         operands = tuple(split_operands(self._resolved(rest)))
         function.body.append(Instruction(line, opcode, operands, guard))
-
-    def _again(self, rest: str, line: int) -> None:
-        """Read what follows a line that ends without a semicolon: labels, and a statement."""
-        lead = len(rest) - len(rest.lstrip())
-        line += rest[:lead].count("\n")
-        rest = rest.lstrip()
-        if found := _LABEL.match(rest):
-            assert self.function is not None
-            self.function.body.append(Label(self._unique(found[1])))
-            rest = rest[found.end() :]
-            if rest.strip():
-                self._again(rest, line)
-            return
-        if rest.startswith("{"):
-            self.scopes.append({})
-            self._again(rest[1:], line)
-            return
-        self._add(rest, line)
 
     def _registers(self, statement: str, line: int) -> None:
         assert self.function is not None

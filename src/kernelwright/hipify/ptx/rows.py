@@ -4,11 +4,11 @@ A row's ``ptx`` is an instruction. ``<set>`` stands for each key of a set, whose
 ``<set>`` in the form and the C++; ``{set}`` in a form is the key itself. ``[.X]`` may be absent and
 changes nothing. A modifier that no row names is unknown: it is never passed over.
 
-A form lists operands as ``name:kind``. A first operand ``d`` is the result, and ``d:K|p:K`` are two.
-Kinds are PTX's types; ``m32`` and ``m64`` are bits that are only moved, ``v2.K`` is a vector,
-``f32.f16`` reads a half as a float, ``imm:N`` is a literal of at most N, and ``generic`` and
-``shared`` are addresses. In the C++ ``$a`` is an operand, ``$a0`` an element of a vector, ``$D`` and
-``$A`` the types of d and a.
+A form lists operands as ``name:kind``. A first operand ``d`` is the result, and ``d:K|p:K`` are
+two. Kinds are PTX's types; ``m32`` and ``m64`` are bits that are only moved, ``v2.K`` is a vector,
+``a4.K`` an array of registers, ``f32.f16`` reads a half as a float, ``imm:N`` is a literal of at
+most N, and ``generic`` and ``shared`` are addresses. In the C++ ``$a`` is an operand, ``$a0`` an
+element of a vector, ``$D`` and ``$A`` the types of d and a.
 """
 
 from __future__ import annotations
