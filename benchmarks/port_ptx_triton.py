@@ -31,19 +31,19 @@ def kernels() -> dict[str, Any]:
     import triton.language as tl
 
     @triton.jit
-    def add(x, y, z, n, B: tl.constexpr):  # type: ignore[no-untyped-def]
+    def add(x, y, z, n, B: tl.constexpr):
         i = tl.program_id(0) * B + tl.arange(0, B)
         tl.store(z + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
 
     @triton.jit
-    def softmax(x, z, n, B: tl.constexpr):  # type: ignore[no-untyped-def]
+    def softmax(x, z, n, B: tl.constexpr):
         r, i = tl.program_id(0), tl.arange(0, B)
         v = tl.load(x + r * n + i, i < n, other=-float("inf"))
         v = tl.exp(v - tl.max(v, 0))
         tl.store(z + r * n + i, v / tl.sum(v, 0), i < n)
 
     @triton.jit
-    def layer_norm(x, w, z, n, eps, B: tl.constexpr):  # type: ignore[no-untyped-def]
+    def layer_norm(x, w, z, n, eps, B: tl.constexpr):
         r, i = tl.program_id(0), tl.arange(0, B)
         v = tl.load(x + r * n + i, i < n, other=0.0)
         d = tl.where(i < n, v - tl.sum(v, 0) / n, 0.0)
@@ -51,12 +51,12 @@ def kernels() -> dict[str, Any]:
         tl.store(z + r * n + i, d * scale * tl.load(w + i, i < n), i < n)
 
     @triton.jit
-    def scan(x, z, n, B: tl.constexpr):  # type: ignore[no-untyped-def]
+    def scan(x, z, n, B: tl.constexpr):
         r, i = tl.program_id(0), tl.arange(0, B)
         tl.store(z + r * n + i, tl.cumsum(tl.load(x + r * n + i, i < n, other=0), 0), i < n)
 
     @triton.jit
-    def matmul(a, b, c, M, N, K, T: tl.constexpr):  # type: ignore[no-untyped-def]
+    def matmul(a, b, c, M, N, K, T: tl.constexpr):
         m, n = tl.program_id(0) * T + tl.arange(0, T), tl.program_id(1) * T + tl.arange(0, T)
         k = tl.arange(0, T)
         acc = tl.zeros((T, T), tl.float32)
@@ -66,7 +66,7 @@ def kernels() -> dict[str, Any]:
         tl.store(c + m[:, None] * N + n[None, :], acc)
 
     @triton.jit
-    def histogram(x, z, n, B: tl.constexpr):  # type: ignore[no-untyped-def]
+    def histogram(x, z, n, B: tl.constexpr):
         i = tl.program_id(0) * B + tl.arange(0, B)
         tl.atomic_add(z + tl.load(x + i, i < n, other=0), 1, i < n)
 

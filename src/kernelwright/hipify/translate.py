@@ -162,7 +162,7 @@ def translation_edits(
         edits += [edit] if edit else []
         findings.append(finding)
     needs = tuple(dict.fromkeys(need for change in changes for need in change.needs))
-    functions = _inclusion_of(needs, header) if header and needs else helper_functions(needs)
+    functions = _inclusion_of(needs, header) if header and needs else functions_text(needs)
     edits += _prelude(source, to, functions, implicit)
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
@@ -295,7 +295,7 @@ def _ordered(needs: Iterable[str]) -> list[str]:
     return ordered
 
 
-def helper_functions(needs: Iterable[str]) -> str:
+def functions_text(needs: Iterable[str]) -> str:
     """Return helper functions as text of the file that uses them."""
     table = _function_table()
     return "".join(

@@ -232,14 +232,12 @@ def command(
     place = out or _beside(path, to)
     given = stdin.read_bytes() if stdin is not None else b""
     running = RunOptions(arguments, given, cwd, time_limit, compare)
-    is_ptx = path.suffix == ".ptx" and to == "hip"
-    _require_fitting(to, solved, None if is_ptx else host, models)
     arches = tuple(t.strip() for t in targets.split(","))
+    _require_fitting(path, to, solved, host, models)
     if to in TARGETS:
         chosen = AssemblyOptions(to, rungs, host, running)
         return _answer(port_to_assembly(path, chosen, out=place), place)
-    if is_ptx:
-        _require_rules(models)
+    if _is_ptx(path, to):
         return _answer(port_ptx(path, PtxOptions(arches, rungs, host, running), out=place), place)
     if to == "metal":
         _require_plain(running, models)
@@ -293,22 +291,21 @@ def _require_runs(running: RunOptions, rungs: Rungs) -> None:
         )
 
 
+def _is_ptx(path: Path, to: str) -> bool:
+    return path.suffix == ".ptx" and to == "hip"
+
+
 def _require_fitting(
-    to: str, solved: str | None, host: Path | None, models: tuple[str, ...]
+    path: Path, to: str, solved: str | None, host: Path | None, models: tuple[str, ...]
 ) -> None:
     """Refuse options that do not go with the target."""
+    by_tables = to in TARGETS or _is_ptx(path, to)
     if solved is not None and to != "metal":
         raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
-    if host is not None and to not in TARGETS:
+    if host is not None and not by_tables:
         do = "leave it out, or name --to gfx1100"
         raise UsageError("--host goes with PTX and AMD targets", seen=f"--to {to}", do=do)
-    if to in TARGETS:
-        _require_rules(models)
-
-
-def _require_rules(models: tuple[str, ...]) -> None:
-    """Refuse models where tables do all that is done."""
-    if models:
+    if models and by_tables:
         do = "leave it out: machine code and PTX are translated by tables"
         raise UsageError("--model goes with HIP and CUDA sources", seen=models[0], do=do)
 

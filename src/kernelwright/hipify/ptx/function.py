@@ -333,7 +333,7 @@ class _Writer:
                 self.kept.add(name)
                 words["p"] = words["q"] = identifier(name)
         if row.result is None:
-            return _filled(row.c, words) + ";" if row.c else ""
+            return _plain(_filled(row.c, words)) + ";" if row.c else ""
         if vector := VECTOR.fullmatch(row.result.kind):
             return self._spread(bound, vector, _filled(row.c, words))
         return self._assigned(bound, _filled(row.c, words), moved)
@@ -375,7 +375,7 @@ class _Writer:
         return self.uses.reads[name] <= 1 or (_is_simple(text) and bound.row.c == "$a")
 
     def _folded(self, bound: Bound, text: str, value: str, kind: str, stored: str) -> Value:
-        is_atom = re.fullmatch(r"[\w.]+|\w+\([\w. ]*\)|\([^()]*\)", value) is not None
+        is_atom = _is_atom(value)
         opposite = ""
         if stored == "bool" and (found := _COMPARISON.fullmatch(bound.row.c)):
             kinds = {slot.kind for slot, _ in bound.given[1:]}
@@ -393,7 +393,7 @@ class _Writer:
         )
         if is_exact or (bound.row.c == "$a" and kind == stored != "u16"):
             return Value(value, stored, is_atom, opposite)
-        return Value(f"({stored})({value})" if not is_atom else f"({stored}){value}", stored, False)
+        return Value(f"({stored}){value if is_atom else f'({value})'}", stored)
 
     def _spread(self, bound: Bound, vector: re.Match[str], text: str) -> str:
         """Return the assignment of a vector's elements to registers."""
@@ -551,6 +551,33 @@ def _wrapped(head: str, names: Sequence[str]) -> Iterator[str]:
 
 def _is_simple(text: str) -> bool:
     return len(text) <= 24 and re.fullmatch(r"[\w.]+|\(?-?[\w.]+\)?|\(u64\)&\w+", text) is not None
+
+
+def _is_atom(text: str) -> bool:
+    """Return whether an operator before or behind an expression takes all of it: a name, a call, a
+    cast of one, or brackets."""
+    text = re.sub(r"^(\(\w+\))+", "", text)
+    found = re.match(r"[\w:.]*(<\w+>)?", text)
+    rest = text[found.end() :] if found else text
+    return not rest or (rest.startswith("(") and _closing(rest) == len(rest) - 1)
+
+
+def _closing(text: str) -> int:
+    """Return where the bracket is closed that a text begins with."""
+    depth = 0
+    for at, mark in enumerate(text):
+        depth += (mark == "(") - (mark == ")")
+        if depth == 0:
+            return at
+    return -1
+
+
+def _plain(text: str) -> str:
+    """Return an assignment without brackets around all that is assigned."""
+    left, mark, right = text.partition(" = ")
+    if mark and right.startswith("(") and _closing(right) == len(right) - 1:
+        return f"{left} = {right[1:-1]}"
+    return text
 
 
 def _filled(c: str, words: dict[str, str]) -> str:

@@ -93,8 +93,8 @@ class Operands:
         if kind == "f32.f16" or kind == "f32.bf16":
             return f"(f32){self.read(text, kind.removeprefix('f32.'))}"
         if found := _INTEGER.fullmatch(text):
-            value = int(found[2], 0) if not found[2].isdecimal() else int(found[2])
-            return _literal(-value if found[1] else value, kind)
+            whole = int(found[2]) if found[2].isdecimal() else int(found[2], 0)
+            return _literal(-whole if found[1] else whole, kind)
         if found := _REAL.fullmatch(text):
             return _real(found, kind)
         if re.fullmatch(r"-?\d+\.\d+", text) and kind in ("f32", "f64"):

@@ -19,7 +19,7 @@ from kernelwright.hipify.ptx.declarations import (
 from kernelwright.hipify.ptx.function import Written, write_function
 from kernelwright.hipify.ptx.instructions import Untranslated
 from kernelwright.hipify.ptx.reading import BYTES, Function, Instruction, Module, Variable, read_ptx
-from kernelwright.hipify.translate import Translation, helper_functions
+from kernelwright.hipify.translate import Translation, functions_text
 
 _HEAD = """// {name}, translated from PTX{target}. A kernel has the name of its machine code:
 // launch it by hipModuleGetFunction, with arguments of the sizes that its parameters have.
@@ -61,7 +61,7 @@ def translate_ptx(text: str, *, name: str = "program.ptx") -> PtxTranslation:
     needs = ["ptx_types"]
     needs += [need for _, written in functions for need in written.needs]
     parts = [_HEAD.format(name=name, target=f" of {module.target}" if module.target else "")]
-    parts += [helper_functions(needs), NO_FUSING, "\n"]
+    parts += [functions_text(needs), NO_FUSING, "\n"]
     parts += [f"{line}\n" for line in _variables(module)]
     parts += [f"{signature(f)};\n" for f, _ in functions if not f.is_entry]
     parts += accessors
