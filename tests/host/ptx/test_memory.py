@@ -74,7 +74,9 @@ def kernel(number_, opcode, row):
             lines.append(f".reg .{held(kind)} {', '.join(names)};")
             size = max(bits_of(kind) // 8, 1)
             for k, name in enumerate(names):
-                lines.append(f"ld.global.{held(kind)} {name}, [%in+{operand_at(slot) + k * size}];")
+                lines.append(
+                    f"ld.global.{held(kind)} {name}, [%in+{operand_at(slot, row) + k * size}];"
+                )
             operands.append("{" + ", ".join(names) + "}" if n else names[0])
     to_shared, back = [], []
     for k in range(0, N_BYTES, 16):
@@ -95,12 +97,12 @@ def kernel(number_, opcode, row):
     )  # fmt: skip
 
 
-def operand_at(slot):
-    """Where an operand lies: what is compared with the memory is the memory's own value."""
-    return PLACE if slot.name == "a" and slot.kind == "same" else SECOND
+def operand_at(slot, row):
+    """Where an operand lies; what is compared with the memory is what lies there."""
+    return PLACE if slot.name == "a" and ".cas" in row.ptx else SECOND
 
 
-def run_probes(kernels, folder, changed=None, monkeypatch=None):
+def run_probes(kernels, folder):
     """Run kernels, and return for each the 128 bytes that it leaves."""
     translated = translate_ptx(HEAD + "".join(kernels))
     assert not translated.unported, [str(f) for f in translated.unported[:5]]
@@ -185,7 +187,7 @@ def changed_by(mods, kind, old, given):
     if "dec" in words:
         return given if old == 0 or old > given else old - 1
     if "cas" in words:
-        return given if old == given else old  # the second operand is the first
+        return given  # it is compared with what lies there
     ops = {"add": a + b, "min": min(a, b), "max": max(a, b), "and": a & b, "or": a | b,
            "xor": a ^ b, "exch": b}  # fmt: skip
     return next(value for op, value in ops.items() if op in words) & mask

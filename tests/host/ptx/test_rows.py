@@ -282,12 +282,13 @@ def test_every_row_of_arithmetic_computes_what_the_isa_says(tmp_path, vectors):
     assert len(work) > 500
 
 
-MUTATIONS = [("+", "-"), ("- ", "+ "), ("*", "+"), ("<<", ">>"), (">>", "<<"), ("==", "!="),
-             ("!=", "=="), ("<=", ">"), (">=", "<"), ("< ", ">= "), ("> ", "<= "), ("&&", "||"),
-             ("||", "&&"), ("& ", "| "), ("| ", "& "), ("^", "|"), ("~", ""), ("lesser", "greater"),
-             ("greater", "lesser"), ("toward_zero", "up"), ("ptx_down", "ptx_up"),
-             ("ptx_up", "ptx_down"), ("rint", "floor"), ("trunc", "ceil"), ("floor", "ceil"),
-             ("ceil", "floor"), ("$b, $a", "$a, $b"), ("$a, $b", "$b, $a")]  # fmt: skip
+MUTATIONS = [(" + ", " - "), (" - ", " + "), (" * ", " + "), (" << ", " >> "), (" >> ", " << "),
+             (" == ", " != "), (" != ", " == "), (" <= ", " > "), (" >= ", " < "), (" < ", " >= "),
+             (" > ", " <= "), (" && ", " || "), (" || ", " && "), (" & ", " | "), (" | ", " & "),
+             (" ^ ", " | "), ("~$", "$"), ("lesser", "greater"), ("greater", "lesser"),
+             ("toward_zero", "up"), ("ptx_down", "ptx_up"), ("ptx_up)", "ptx_down)"),
+             ("rint", "floor"), ("trunc", "ceil"), ("floor", "ceil"), ("ceil", "floor"),
+             ("$b, $a", "$a, $b"), ("$a, $b", "$b, $a")]  # fmt: skip
 
 
 def mutants(row):
