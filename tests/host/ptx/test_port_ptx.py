@@ -8,9 +8,13 @@ from click.testing import CliRunner
 from tests.host.port.conftest import needs_amd
 
 pytest.importorskip("tree_sitter_cuda")
+from tests.host.ptx import test_memory, test_rows, test_warp
+
 from kernelwright.bench.port_bench.program import PROGRAMS
 from kernelwright.cli import main
+from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.dialects.simt import machine
+from kernelwright.hipify.ptx.program import translate_ptx
 
 PTX = Path(__file__).parent / "programs"
 """What nvcc 13 makes of programs of the port bench, for sm_80."""
@@ -83,3 +87,23 @@ def test_wrong_uses_are_refused(tmp_path, monkeypatch, words, message):
     done = CliRunner().invoke(main, ["port", *words])
     assert done.exit_code == 2
     assert message in done.output
+
+
+@needs_amd
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_row_compiles_for_an_amd_gpu_with_its_own_headers(tmp_path):
+    texts, done = [], set()
+    listed = [(e, test_rows.ptx_of, (o, r)) for e, o, r in test_rows.probes()]
+    listed += [(e, test_memory.kernel, (o, r)) for e, o, r in test_memory.memory_probes()]
+    listed += [(e, test_warp.kernel, (o, r, c)) for e, o, r, c in test_warp.probes()]
+    for entry, write, given in listed:
+        if (entry.ptx, entry.form) not in done:
+            done.add((entry.ptx, entry.form))
+            written = write(len(texts), *given)
+            texts.append(written if isinstance(written, str) else written[0])
+    source = tmp_path / "rows.hip"
+    source.write_text(translate_ptx(test_rows.HEAD + "".join(texts)).text)
+    built = compile_hip(source, target="gfx942", flags=("-O0",))
+    assert not built.errors
+    assert len(built.kernels) == len(texts)

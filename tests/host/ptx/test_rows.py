@@ -300,7 +300,7 @@ def mutants(row):
 
 def _is_symmetric(row):
     names = ("lesser", "greater", "mul", "high", "low", "add", "sum", "product", "fma", "fused",
-             "dot4<u32, u32", "dot4<s32, s32", "lop3")  # fmt: skip
+             "dot4<u32, u32", "dot4<s32, s32", "lop3", "vabsdiff", "vsad")  # fmt: skip
     return any(name in row.c for name in names)
 
 
@@ -314,10 +314,10 @@ def negated(row):
 
 
 def test_an_error_in_any_row_shows(tmp_path, vectors, monkeypatch):
-    """For each row of the tables one of its instructions, with each error in turn."""
+    """For each row of the tables the last of its instructions, with each error in turn."""
     texts, work, changed = [], [], {}
     done = set()
-    for entry, opcode, row in probes():
+    for entry, opcode, row in reversed(probes()):
         if (entry.ptx, entry.form) in done:
             continue
         done.add((entry.ptx, entry.form))
