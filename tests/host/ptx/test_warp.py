@@ -327,7 +327,8 @@ OTHERS = [("_lane_at", "_lane_below"), ("_lane_above", "_lane_below"), ("_lane_b
           ("_add", "_max"), ("_min", "_max"), ("_max", "_min"), ("_and(", "_or("),
           ("_or(", "_and("),
           ("_xor", "_or"), ("_rows<", "_columns<"), ("_columns<", "_rows<"), ("_count", "_or"),
-          ("$a, $b, $c", "$a, $b, {}"), ("ptx_elected", "1 + ptx_elected"), ("", "0 & ")]  # fmt: skip
+          ("$a, $b, $c", "$a, $b, {}"), ("ptx_elected", "1 + ptx_elected"),
+          ("", "0 & ")]  # fmt: skip
 
 
 def test_an_error_in_any_row_of_warps_shows(tmp_path, monkeypatch):
