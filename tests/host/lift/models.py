@@ -390,7 +390,28 @@ def f2fp(mods, v):
     return {"d": brain(v["low"]) | brain(v["high"]) << 16}
 
 
+def bytes_of(a, *, signed=False):
+    return [(b ^ 128) - 128 if signed else b for b in a.to_bytes(4, "little")]
+
+
+def byte_products(mods, v):
+    left, right = (bytes_of(v[x], signed=m == "S8") for x, m in zip("ab", mods[1:], strict=True))
+    return {"d": (sum(x * y for x, y in zip(left, right, strict=True)) + v["c"]) & M32}
+
+
+def byte_differences(mods, v):
+    far = [abs(x - y) for x, y in zip(bytes_of(v["a"]), bytes_of(v["b"]), strict=True)]
+    if "ACC" in mods:
+        return {"d": (sum(far) + v["c"]) & M32}
+    return {"d": int.from_bytes(bytes(far), "little")}
+
+
+def minmax_of_three(mods, v):
+    return minmax(mods, v | {"a": minmax(mods, v)["d"], "b": v["c"]})
+
+
 MODELS = {
+    "IDP": byte_products, "VABSDIFF4": byte_differences, "VIMNMX3": minmax_of_three,
     "MOV": lambda m, v: {"d": v["a"]},
     "IMAD": imad, "IADD3": iadd3, "VIADD": lambda m, v: {"d": (v["a"] + v["b"]) & M32},
     "IABS": lambda m, v: {"d": abs(s32(v["a"]))},
