@@ -380,7 +380,34 @@ def f2f(mods, v):
     return {"d": bits32(rounded(Fraction(x), mode, single=True))}
 
 
+def eight_bits(name, x):
+    """Return the code nearest to a number, the even one of two, or that of the largest number."""
+    mantissa, bias, most = {"E4M3": (3, 7, 0x7E), "E5M2": (2, 15, 0x7B)}[name]
+    if math.isnan(x):
+        return 0x7F
+    values = [of_eight(code, mantissa, bias) for code in range(most + 1)]
+    far = [abs(value - abs(x)) for value in values]
+    code = most if abs(x) > values[-1] else min(range(most + 1), key=lambda k: (far[k], k & 1))
+    return code | (math.copysign(1, x) < 0) << 7
+
+
+def of_eight(code, mantissa, bias):
+    exponent, rest = code >> mantissa & 0x7F >> mantissa, code & ((1 << mantissa) - 1)
+    whole = rest + (1 << mantissa if exponent else 0)
+    return whole * 2.0 ** (max(exponent, 1) - bias - mantissa)
+
+
+def unpacked(a):
+    if a & 0x7F == 0x7F:
+        return 0x7FFF
+    return half_bits(math.copysign(of_eight(a & 0x7F, 3, 7), -1.0 if a & 0x80 else 1.0))
+
+
 def f2fp(mods, v):
+    if "SATFINITE" in mods:
+        return {"d": eight_bits(mods[1], f32(v["low"])) | eight_bits(mods[1], f32(v["high"])) << 8}
+    if "UNPACK_B" in mods:
+        return {"d": unpacked(v["a"]) | unpacked(v["a"] >> 8) << 16}
     if "BF16" not in mods:
         return {"d": half_bits(f32(v["low"])) | half_bits(f32(v["high"])) << 16}
 

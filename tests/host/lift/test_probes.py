@@ -1,7 +1,8 @@
 """Each row of arithmetic, run on edges and at random, against a model made from its mnemonic.
 
-Rows of memory, of warps and of approximations are not here: whole programs check them
-(test_port.py, benchmarks/port_assembly.py), and a GPU (benchmarks/port_hardware.py).
+Rows of memory and of warps are in test_warp_rows.py. Rows of approximations and halves are not
+here: whole programs check them (test_port.py, benchmarks/port_assembly.py), and a GPU
+(benchmarks/port_hardware.py).
 """
 
 import ctypes
@@ -10,6 +11,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from tests.host.lift.flips import flips
 from tests.host.lift.models import MODELS, f32, f64, model
 
 from kernelwright.dialects.simt import machine
@@ -163,18 +165,8 @@ def test_every_row_of_arithmetic_computes_what_its_mnemonic_says(tmp_path, vecto
     assert not wrong, "\n".join(map(str, wrong[:20]))
 
 
-FLIPS = ((" + ", " - "), (" - ", " + "), (" * ", " + "), (" ? ", " == 0 ? "), (" < ", " >= "),
-         (" > ", " <= "), (" >= ", " < "), (" <= ", " > "), (" == ", " != "), (" != ", " == "),
-         (" & ", " | "), (" | ", " & "), (" << ", " >> "), (" >> ", " << "), (" ^ ", " & "),
-         ("d = ", "d = -"))  # fmt: skip
-"""Changes of a row's C; the first that a row has is made."""
-
-
 def flipped(row):
-    for old, new in FLIPS:
-        if old in row.c:
-            return row.c.replace(old, new, 1)
-    return None
+    return next(flips(row.c), None)
 
 
 def test_a_changed_row_is_noticed(tmp_path, vectors):
@@ -205,6 +197,6 @@ def test_mnemonics_without_a_model_are_those_that_programs_and_gpus_check():
     checked = re.compile(
         r"U?LDC|LDG?|STG?|LDS|STS|LDL|STL|REDG?|ATOM[GS]?|MEMBAR|CCTL|(CGA)?ERRBAR|DEPBAR|S2U?R|CS2R"
         r"|SHFL|VOTEU?|REDUX|MATCH|R2UR|BAR|B2R|WARPSYNC|NANOSLEEP|YIELD|NOP|BPT|HMMA|IMMA|MUFU"
-        r"|FCHK|H(ADD|MUL|FMA|SETP)2"
+        r"|ENDCOLLECTIVE|FCHK|H(ADD|MUL|FMA|SETP|MNMX)2"
     )
     assert {name for name in left if not checked.fullmatch(name)} == set()
