@@ -1,14 +1,16 @@
 """Changes of a row's C: each of them makes the row wrong."""
 
-FLIPS = (("d = 0;", "d = 1;"), (" + ", " - "), (" - ", " + "), (" * ", " + "), (" ? ", " == 0 ? "), (" < ", " >= "),
+FLIPS = (("d = 0;", "d = 1;"), (" + ", " - "), (" - ", " + "), (" * ", " + "),
+         (" ? ", " == 0 ? "), (" < ", " >= "),
          (" > ", " <= "), (" >= ", " < "), (" <= ", " > "), (" == ", " != "), (" != ", " == "),
          (" & ", " | "), (" | ", " & "), (" << ", " >> "), (" >> ", " << "), (" ^ ", " & "),
          ("d = ", "d = -"))  # fmt: skip
-OTHERS = (("p = ", "p = !"), ("(const GLOBAL u", "(const GLOBAL i"), ("ATOMIC(add", "ATOMIC(xor"),
+OTHERS = (("p = ", "p = !"), ("*)at", "*)(at + 1)"), ("ATOMIC(add", "ATOMIC(xor"),
           ("ATOMIC(and", "ATOMIC(or"), ("ATOMIC(or", "ATOMIC(and"), ("ATOMIC(xor", "ATOMIC(or"),
           ("ATOMIC(min", "ATOMIC(max"), ("ATOMIC(max", "ATOMIC(min"), ("ATOMIC(smin", "ATOMIC(min"),
           ("ATOMIC(smax", "ATOMIC(max"), ("ATOMIC(exchange", "ATOMIC(add"),
-          ("ATOMIC(inc", "ATOMIC(add"), ("ATOMIC(dec", "ATOMIC(inc"), ("at = ", "at = 1 + "),
+          ("ATOMIC(inc", "ATOMIC(add"), ("ATOMIC(dec", "ATOMIC(inc"),
+          ("shared_at(at)", "shared_at(at + 1)"),
           (", a)", ", a + 1)"), (", a, ", ", a + 1, "), (", expected, ", ", ~expected, "),
           ("(a)", "(!a)"), ("barrier();", ";"), ("FENCE(", "(void)("),
           ("TRAP();", ";"))  # fmt: skip

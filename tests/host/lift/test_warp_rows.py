@@ -1,13 +1,7 @@
 """Each row of memory and of warps, against a model made from its mnemonic; and each row changed.
 
-The suite makes one change of each entry of the tables. All changes of all rows:
-
-    python -m tests.host.lift.test_warp_rows
+The suite makes one change of each entry of the tables; benchmarks/port_mutation.py makes all.
 """
-
-import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,8 +138,11 @@ def changed(chosen, folder, most=None):
     ]
 
 
+CHANGEABLE = [row for row in ROWS if base_of(row) not in UNCHANGED]
+
+
 def test_a_changed_row_is_noticed(tmp_path):
-    chosen = {(row.entry, row.form): row for row in ROWS if base_of(row) not in UNCHANGED}.values()
+    chosen = {(row.entry, row.form): row for row in CHANGEABLE}.values()
     n, unnoticed = changed(chosen, tmp_path, most=1)
     assert n > 60
     assert not unnoticed
@@ -156,12 +153,3 @@ def test_rows_without_a_model_have_no_result():
     tables = {base_of(row) for forms in rows().values() for row in forms
               if any(slot.kind in ("global", "near", "bank") for slot in row.slots)}  # fmt: skip
     assert tables <= bases
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        n_made, left_ = changed([r for r in ROWS if base_of(r) not in UNCHANGED], Path(scratch))
-    print(f"{n_made} changes of {len(ROWS)} rows, {len(left_)} unnoticed")
-    for each in left_:
-        print(*each)
-    sys.exit(bool(left_))
