@@ -148,13 +148,16 @@ def as_loops(step: Contraction) -> Kernel:
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [
-        step.a,
-        step.b,
-        Compute("a_wide", "cast", (step.a.name,), wide),
-        Compute("b_wide", "cast", (step.b.name,), wide),
-        Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide),
-        Reduce("acc", "sum", "a_times_b", wide),
+        replace(step.a, name="a"),  # operands of one tensor may have one name
+        replace(step.b, name="b"),
+        Compute("a_wide", "cast", ("a",), wide),
+        Compute("b_wide", "cast", ("b",), wide),
     ]
+    if step.k:
+        product.append(Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide))
+        product.append(Reduce("acc", "sum", "a_times_b", wide))
+    else:  # a sum of one product
+        product.append(Compute("acc", "mul", ("a_wide", "b_wide"), wide))
     outer = (*step.batch, *step.m, *step.n)
     return Kernel(step.name, outer, step.k, (*product, *step.body), step.origin)
 
