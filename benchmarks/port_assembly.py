@@ -30,7 +30,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.dialects import nvidia
 from kernelwright.dialects.simt import machine
 from kernelwright.isa import listing_of
-from kernelwright.isa.host import environment, executed
+from kernelwright.isa.host import bridge, environment, executed
 from kernelwright.lift import LiftedProgram, lift
 from kernelwright.lift.build import Assembled, assemble
 from kernelwright.port.instructions import GAP, TARGETS
@@ -142,8 +142,10 @@ def evaluated(program: BenchProgram, bench: Bench) -> dict[str, object]:
 def _host(
     program: BenchProgram, kind: str, keep: Path, build: Callable[[Path], Path]
 ) -> Path | str:
-    """Return a program's host, built once for all architectures, or why it cannot be built."""
-    folder = keep / kind / f"{program.name}-{_key(program)}"
+    """Return a program's host, built once for all architectures and one version of the
+    emulator, or why it cannot be built."""
+    emulator = hashlib.sha256(str(bridge()).encode()).hexdigest()[:6]
+    folder = keep / kind / f"{program.name}-{_key(program)}-{emulator}"
     if not (folder / "program").exists():
         folder.mkdir(parents=True, exist_ok=True)
         try:
