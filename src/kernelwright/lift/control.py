@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from kernelwright.lift.operands import READERS, Banks
@@ -54,7 +55,7 @@ class Flow:
     """All places that can be executed. The code behind branches that are never taken is not among
     them, and need not be lifted."""
 
-    @property
+    @cached_property
     def labels(self) -> frozenset[Place]:
         return frozenset(self.leads.values())
 

@@ -29,7 +29,8 @@ BANKS = KernelBanks(
 )
 WARP = """
 enum { BLOCK, DEVICE, SYSTEM };  // scopes, which nothing reads here
-static u8 room[64], bank_room[64];
+static _Alignas(16) u8 space[256], bank_room[64];  // changed rows access what lies beside the room
+static u8 *const room = space + 96;
 static u64 brought[128][32];
 static u32 active, lane_now, call_now, events[3];
 #define ALL(expression) \\
