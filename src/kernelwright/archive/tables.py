@@ -59,6 +59,7 @@ task = sa.Table(
     _column("entry"),
     _column("payload", sa.LargeBinary, null=True),
     _column("import_roots", Packed),
+    sa.Index("task_by_name", "name"),
 )
 workload = sa.Table(
     "workload",
@@ -86,7 +87,7 @@ run = sa.Table(
     _column("version"),
     _column("started_at"),
     _column("finished_at", null=True),  # filled later, as settings["ended"] is; no other is
-    sa.Index("run_by_task", "task"),
+    sa.Index("run_by_task", "task", "id"),
     sa.Index(
         "run_not_finished",
         "id",

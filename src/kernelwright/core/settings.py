@@ -154,6 +154,10 @@ class Settings:
     )
     """True: torch.compile's max-autotune, on a GPU with and without CUDA graphs, is among the
     library settings of which the strongest counts."""
+    compiled: bool = True
+    """False: torch.compile is not among the library settings, so that a verdict says how a
+    candidate compares with eager code. Whole models are searched so: there the model is compiled,
+    with and without the candidate."""
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""

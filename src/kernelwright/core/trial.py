@@ -53,7 +53,8 @@ class StepOutline:
     kind: str
     """'nest', 'product', 'convolution', 'recurrence', 'attention' or 'library'."""
     form: Mapping[str, int]
-    """How often it has each operator, and the words for the form of its loops; no sizes."""
+    """How often it has each operator and dtype, and the words for the form of its loops; no sizes.
+    """
     sizes: Mapping[str, float]
     """'bytes' that it reads and writes at least, 'flops', and the numbers of rows, columns, …"""
 
