@@ -18,6 +18,7 @@ import json
 import os
 import random
 import re
+import secrets
 import socket
 import statistics
 import subprocess
@@ -235,6 +236,7 @@ def killed_head(folder: Path, kills: int, instants: Instants) -> Row:
                 process.kill()
         head[-1].wait()
 
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
     row = Row()
     command = [sys.executable, "-c", BENCH, str(folder), f"127.0.0.1:{RAY_PORT}"]
     write_tasks(folder)
