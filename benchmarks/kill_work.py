@@ -91,6 +91,8 @@ class Row:
 
     n_lost: int = 0
     n_resumed: int = 0
+    n_ended: int = 0
+    """How often a command that should go on ended with an error, and was begun again."""
     outlived_s: list[float] = field(default_factory=list)
 
 
@@ -197,12 +199,16 @@ def killed_node(folder: Path, kills: int, instants: Instants) -> Row:
     (folder / "kernelwright.toml").write_text("timed = false\n")
     words = ["judge", "task.py", "candidates", "--cluster", cluster.address]
     command = [sys.executable, "-m", "kernelwright", *words, "--archive", "a.sqlite"]
-    judging = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    row = Row()
+
+    def judge() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+
+    row, judging = Row(), judge()
     for _ in range(kills):
         time.sleep(next(instants))
-        if judging.poll() is not None:
-            break
+        if judging.poll() is not None:  # a part of the folder was lost too often
+            row.n_ended += 1
+            judging = judge()
         started = [each.process.pid for each in node.all_processes[RAYLET]]
         children = psutil.Process(started[0]).children(recursive=True)
         cluster.remove_node(node, allow_graceful=False)
@@ -211,7 +217,9 @@ def killed_node(folder: Path, kills: int, instants: Instants) -> Row:
         row.outlived_s.append(time.monotonic() - began_s)
         row.n_resumed = verdicts(folder).total()
         node = cluster.add_node(num_cpus=1)
-    judging.wait()
+    if judging.wait():
+        row.n_ended += 1
+        judge().wait()
     cluster.shutdown()
     row.n_lost = kills * A_KILL - len(verdicts(folder))
     return row
@@ -296,6 +304,7 @@ def main(kills: int, seed: int, within: float, only: str) -> None:
             ]
             values = (len(row.outlived_s), found.total(), row.n_resumed, row.n_lost, n_twice, lived)
             click.echo(f"{cause:10}" + "".join(f"{value:>12}" for value in (*values, len(left))))
+            click.echo(f"  ended with an error: {row.n_ended}", err=True)
             click.echo(f"  left: {', '.join(sorted(left)[:6])}", err=True)
 
 

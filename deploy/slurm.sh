@@ -22,7 +22,7 @@ n_alive() {
   on_node "$head" python -c "import ray; ray.init(address='$address'); print(sum(n['Alive'] for n in ray.nodes()))"
 }
 
-address=$(on_node "$head" hostname --ip-address | cut -d' ' -f1):$port
+address=$(on_node "$head" hostname --all-ip-addresses | cut -d' ' -f1):$port
 on_node "$head" ray start --head --port=$port --block &
 until on_node "$head" ray health-check --address "$address"; do sleep 2; done
 for node in "${nodes[@]:1}"; do
