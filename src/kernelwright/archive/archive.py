@@ -368,6 +368,24 @@ class Archive:
         query = sa.select(trial).where(wanted & (trial.c.tuner_version == version))
         return [found for _, found in self._trials(query.order_by(trial.c.id))]
 
+    def trials_everywhere(self, task: str) -> list[tuple[Environment, int, Trial]]:
+        """All trials of a task, oldest first, each with its environment and the tuner's version."""
+        trial = tables.trial
+        query = sa.select(trial).where(trial.c.task == task).order_by(trial.c.id)
+        versions = [row["tuner_version"] for row in self._read(query)]
+        found = self._trials(query)
+        named = {digest for (_, digest), _ in found}
+        places = {
+            row["digest"]: Environment(row["device"], row["facts"])
+            for row in self._read(
+                sa.select(tables.environment).where(tables.environment.c.digest.in_(named))
+            )
+        }
+        return [
+            (places[digest], version, one)
+            for version, ((_, digest), one) in zip(versions, found, strict=True)
+        ]
+
     def past_trials(
         self, *, device: str, version: int, n: int, without_task: str = ""
     ) -> dict[tuple[str, str], list[Trial]]:

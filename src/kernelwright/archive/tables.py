@@ -218,6 +218,8 @@ trial = sa.Table(
     _column("created_at"),
     _column("expected_ns", REAL, null=True),  # null, like the next, in trials of before it was kept
     _column("outline", of="outline.digest", null=True),
+    _column("low_ns", REAL, null=True),  # null, like the next, in trials of before it was kept
+    _column("high_ns", REAL, null=True),
     sa.Index("trial_by_task", "task"),
 )
 

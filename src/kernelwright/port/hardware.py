@@ -32,6 +32,15 @@ from kernelwright.port.programs import Program, Unit
 
 LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
 """CUDA's libraries whose headers begin with their own names."""
+DROPPED = tuple(
+    f"-DcudaThread{old}=cudaDevice{new}"
+    for old, new in (
+        ("Synchronize", "Synchronize"), ("Exit", "Reset"), ("SetLimit", "SetLimit"),
+        ("GetLimit", "GetLimit"), ("SetCacheConfig", "SetCacheConfig"),
+    )
+)  # fmt: skip
+"""Names of the original that CUDA 13 has dropped, as their successors. Source: CUDA 12 runtime API,
+"Thread Management [DEPRECATED]"."""
 N_ORIGINAL = 3
 """Number of runs of the original; lines in which they differ (times, addresses) are not
 compared."""
@@ -66,7 +75,7 @@ def runs_on_nvidia(program: HardwareRun) -> Rung:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         first, second = folder / "original", folder / "port"
-        originals = [(unit.path, unit.words) for unit in program.original]
+        originals = [(unit.path, (*DROPPED, *unit.words)) for unit in program.original]
         before = nvidia.nvcc_program(originals, first, flags=flags)
         if not before.is_built:
             why = tuple(f"the original: {error}" for error in before.errors[:3])
@@ -92,12 +101,12 @@ def runs_on_nvidia(program: HardwareRun) -> Rung:
 
 
 def _libraries(units: Sequence[DeviceUnit]) -> tuple[str, ...]:
-    """Return the CUDA libraries to link with, by the headers that the units include."""
+    """Return the options for CUDA's libraries and OpenMP, by the headers that the units include."""
     texts = (unit.path.read_text(errors="replace") for unit in units)
     included = [p for text in texts for p in re.findall(r"#\s*include\s*[<\"]([\w/.]+)", text)]
-    return tuple(
-        f"-l{name}" for name in LIBRARIES if any(path.startswith(name) for path in included)
-    )
+    found = [name for name in LIBRARIES if any(path.startswith(name) for path in included)]
+    openmp = ("-Xcompiler", "-fopenmp") if "omp.h" in included else ()
+    return (*(f"-l{name}" for name in found), *openmp)
 
 
 def _compared(name: str, before: Sequence[Left], after: Left, program: HardwareRun) -> Rung:

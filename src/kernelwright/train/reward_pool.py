@@ -13,6 +13,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.settings import Settings
 from kernelwright.train import reward_worker
+from kernelwright.train.fast_judge import Fast
 from kernelwright.train.reward import Judged
 from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.resident_pool import ResidentPool
@@ -39,17 +40,23 @@ class RewardPool:
     """
 
     def __init__(
-        self, settings: Settings, device: Device, workers: Workers, *, timed: bool = True
+        self,
+        settings: Settings,
+        device: Device,
+        workers: Workers,
+        *,
+        timed: bool = True,
+        fast: Fast | None = None,
     ) -> None:
         """Start as many processes as ``workers`` has room for.
 
         ``device`` is resolved: verdicts from other devices do not count. ``timed`` is false for an
-        examination, which needs no reward.
+        examination, which needs no reward. ``fast``: let the fast judge judge, with these audits.
         """
         self.device = device
         self.n_judged = 0
         """Number of answers that had to be judged because their text was new."""
-        make = partial(workers.resident, reward_worker.start, settings, device, timed)
+        make = partial(workers.resident, reward_worker.start, settings, device, timed, fast)
         self._residents = ResidentPool(make, workers.jobs)
         self._waiting: dict[str, list[PolicyAnswer]] = {}
         """Answers by task digest that arrived early and that no worker has started on."""

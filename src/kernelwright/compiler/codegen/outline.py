@@ -114,7 +114,8 @@ def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     sizes = {"bytes": float(n_bytes), "flops": flops}
     if any(word.startswith("conv") for word in words) and len(read) > 2:
         sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
-    return StepOutline("", "library", {call.target: 1}, sizes)
+    types = Counter(tensor.dtype for tensor in (*read, *call.outputs))
+    return StepOutline("", "library", {call.target: 1, **types}, sizes)
 
 
 def _flops(words: Sequence[str], read: Sequence[Tensor], n_results: float) -> float:
