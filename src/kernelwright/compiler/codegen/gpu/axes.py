@@ -174,14 +174,17 @@ def as_loops(step: Contraction) -> Kernel:
     """Return the contraction as a plain reduction. This suits a matrix times a vector, which is
     bound by memory and gains nothing from tiles.
 
+    The operands get names of their own: both may be parts of one tensor, which the body may read
+    as well.
+
     Not covered: transposed convolutions, whose positions no index expression gives.
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [
-        step.a,
-        step.b,
-        Compute("a_wide", "cast", (step.a.name,), wide),
-        Compute("b_wide", "cast", (step.b.name,), wide),
+        replace(step.a, name="a"),
+        replace(step.b, name="b"),
+        Compute("a_wide", "cast", ("a",), wide),
+        Compute("b_wide", "cast", ("b",), wide),
         Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide),
         Reduce("acc", "sum", "a_times_b", wide),
     ]
