@@ -39,7 +39,8 @@ def assemble_supported(
     products, if it has some that are not called yet, and else of all that it computes."""
     called: set[str] = set()
     while True:
-        assembly = _Assembly(to_flow(captured, called, products=products), fusion)
+        flow = to_flow(captured, called, products=products, depthwise=fusion.depthwise)
+        assembly = _Assembly(flow, fusion)
         try:
             program = assembly.program(lineage)
         except NoNest as error:

@@ -15,7 +15,7 @@ from kernelwright.compiler.fuse.flow import Node, Source, Unsupported, walk
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
-from kernelwright.compiler.lower.products import PRODUCTS
+from kernelwright.compiler.lower.products import DEPTHWISE, PRODUCTS
 from kernelwright.compiler.lower.table import Handler, result_of
 
 VIEWS = frozenset({
@@ -53,12 +53,20 @@ def tensor_of(name: str, value: Any) -> Tensor:
     return Tensor(name, shape, dtype_name(value.dtype), tuple(int(s) for s in value.stride()))
 
 
-def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool = False) -> Flow:
+def to_flow(
+    captured: Captured,
+    called: Collection[str] = (),
+    *,
+    products: bool = False,
+    depthwise: bool = False,
+) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products and convolutions become nodes, too.
+    With ``products``, matrix products and convolutions become nodes, too; with ``depthwise``,
+    those convolutions that are none.
     """
-    flow = Flow(captured, HANDLERS | PRODUCTS if products else HANDLERS)
+    more = PRODUCTS if products else DEPTHWISE if depthwise else {}
+    flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.Tensor):

@@ -43,6 +43,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
+        full = replace(full, depthwise=True)
         return (
             Variant("fused, own matmul", full, products=True, rules=tensor_cores),
             Variant("fused", full, rules=library),

@@ -9,8 +9,11 @@ from kernelwright.compiler.codegen.cuda.body import widest
 from kernelwright.compiler.codegen.cuda.groups import GROUP_THREADS, blocks_together
 from kernelwright.compiler.codegen.gpu.nest import Nest, nest
 from kernelwright.compiler.codegen.gpu.schedule import (
+    LEAST_COLUMN,
+    MOST_COLUMN,
     N_PROCESSORS,
     PART_COLUMNS,
+    SECTOR_FLOATS,
     Knobs,
     more_parts,
     parts_wanted,
@@ -123,6 +126,9 @@ def _whole(programs: int, rows: int) -> int:
 def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     """Return knobs with threads side by side on neighbouring rows, several of them along the inner
     axes."""
+    is_few = shape.n_rows < 32 * N_PROCESSORS
+    if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN and not shape.has_scan:
+        return _short_columns(shape)
     parts = 1
     if can_split(kernel):
         parts = parts_wanted(shape, math.ceil(shape.n_rows / 32), 64)
@@ -134,6 +140,21 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     if shape.n_rows >= 128 * N_PROCESSORS:
         options.insert(0, {"shape": "lanes", "threads": 128})
     return options
+
+
+def _short_columns(shape: Nest) -> list[Knobs]:
+    """Return knobs with as many blocks as sectors of memory allow, if the rows are that few, and
+    with a few columns for each thread: three kernels that share the columns take longer to start.
+    """
+    lanes = 32
+    while lanes > SECTOR_FLOATS and shape.n_rows < lanes * N_PROCESSORS:
+        lanes //= 2
+    height = power_of_two(shape.n_columns // 4)
+    tiles = [(lanes, height), (2 * lanes, height), (lanes, height // 2), (lanes, 2 * height)]
+    return [
+        {"shape": "column", "threads": threads, "rows": max(4, min(1024 // threads, rows))}
+        for threads, rows in tiles
+    ]
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
@@ -151,9 +172,9 @@ def _space(kernel: Kernel, knobs: Knobs) -> StepSpace:
     widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
     return StepSpace(
         (
-            Knob("threads", powers_of_two(32, 1024)),
+            Knob("threads", powers_of_two(32 if knobs["shape"] != "column" else 8, 1024)),
             Knob("vector", powers_of_two(1, widest_vector)),
-            Knob("rows", powers_of_two(1, 32)),
+            Knob("rows", powers_of_two(1, 32 if knobs["shape"] != "column" else 128)),
             Knob("parts", powers_of_two(2, 4096)),
             Knob("programs", SHARES),
             Knob("ahead", (False, True), is_ordered=False),
