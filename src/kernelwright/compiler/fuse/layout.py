@@ -30,10 +30,13 @@ def order_of(node: Node, kept: Mapping[Node, Tensor], rank: int) -> list[int] | 
         tensor = current.tensor if isinstance(current, Source) else kept.get(current)
         if tensor is None:
             stack += [arg for arg in reversed(current.args) if _may_lie_alike(current, arg, rank)]
-        elif len(tensor.shape) == rank and is_dense(tensor):
-            if tensor.strides != contiguous("", tensor.shape, tensor.dtype).strides:
-                return sorted(range(rank), key=lambda d: -tensor.strides[d])
+        elif len(tensor.shape) == rank and is_dense(tensor) and not _is_row_major(tensor):
+            return sorted(range(rank), key=lambda d: -tensor.strides[d])
     return None
+
+
+def _is_row_major(tensor: Tensor) -> bool:
+    return tensor.strides == contiguous("", tensor.shape, tensor.dtype).strides
 
 
 def _may_lie_alike(node: Node, arg: Node, rank: int) -> bool:

@@ -58,14 +58,17 @@ def to_flow(
     called: Collection[str] = (),
     *,
     products: bool = False,
-    depthwise: bool = False,
+    convolutions: str = "products",
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products and convolutions become nodes, too; with ``depthwise``,
-    those convolutions that are none.
+    With ``products``, matrix products become nodes, too. ``convolutions`` are as ``Fusion`` says.
     """
-    more = PRODUCTS if products else DEPTHWISE if depthwise else {}
+    more = PRODUCTS if products else {}
+    if convolutions != "products":
+        more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
+    if convolutions == "depthwise":
+        more = more | DEPTHWISE
     flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":

@@ -182,10 +182,10 @@ DEVICE T column_reduce(T x, Combine combine) {
     tile[threadIdx.y][threadIdx.x] = x;
     __syncthreads();
     #pragma unroll
-    for (int half = HEIGHT / 2; half >= 8; half /= 2) {
-        if (threadIdx.y < half) {
+    for (int far = HEIGHT / 2; far >= 8; far /= 2) {
+        if (threadIdx.y < far) {
             tile[threadIdx.y][threadIdx.x] =
-                combine(tile[threadIdx.y][threadIdx.x], tile[threadIdx.y + half][threadIdx.x]);
+                combine(tile[threadIdx.y][threadIdx.x], tile[threadIdx.y + far][threadIdx.x]);
         }
         __syncthreads();
     }

@@ -26,6 +26,8 @@ from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
 MAX_KEPT = 32
 """Number of values of one row that a thread keeps in registers; more would spill."""
+MOST_KEPT_DOWN = 16
+"""The same down a column, where blocks have up to 1024 threads with 64 registers each."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
@@ -132,11 +134,13 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     parts = 1
     if can_split(kernel):
         parts = parts_wanted(shape, math.ceil(shape.n_rows / 32), 64)
-    more = {"parts": parts} if parts > 1 else {}
-    tiles = ((32, 8), (32, 16), (64, 4), (32, 4))
-    options: list[Knobs] = [
-        {"shape": "column", "threads": lanes, "rows": height, **more} for lanes, height in tiles
-    ]
+    options: list[Knobs] = []
+    for lanes, height in ((32, 16), (32, 8), (64, 8), (32, 32)):
+        option = {"shape": "column", "threads": lanes, "rows": height, "keep": True}
+        if parts > 1:
+            least = math.ceil(shape.n_columns / (MOST_KEPT_DOWN * height))
+            option["parts"] = max(parts * 8 // height, least)
+        options.append(option)
     if shape.n_rows >= 128 * N_PROCESSORS:
         options.insert(0, {"shape": "lanes", "threads": 128})
     return options
@@ -151,9 +155,10 @@ def _short_columns(shape: Nest) -> list[Knobs]:
         lanes //= 2
     height = power_of_two(shape.n_columns // 4)
     tiles = [(lanes, height), (2 * lanes, height), (lanes, height // 2), (lanes, 2 * height)]
+    sizes = [(threads, max(4, min(1024 // threads, rows))) for threads, rows in tiles]
     return [
-        {"shape": "column", "threads": threads, "rows": max(4, min(1024 // threads, rows))}
-        for threads, rows in tiles
+        {"shape": "column", "threads": threads, "rows": rows, "keep": True}
+        for threads, rows in sizes
     ]
 
 
@@ -193,7 +198,7 @@ def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
         return False
     if knobs.get("together"):
         return knobs["threads"] == GROUP_THREADS and rows == 1
-    if knobs.get("keep"):
+    if knobs.get("keep") and knobs["shape"] == "row":
         packs = math.ceil(nest(kernel).n_columns / (knobs["threads"] * knobs["vector"]))
         return packs * knobs["vector"] <= 2 * MAX_KEPT
     return True
