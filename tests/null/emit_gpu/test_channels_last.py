@@ -15,6 +15,7 @@ from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.ir.ir import Call, Kernel, Program, Store
+from kernelwright.compiler.ir.prepared import prepared_steps
 from kernelwright.compiler.rewrite import BIASES, IMAGES_TOO, RULES, rewrite
 from kernelwright.core.device import Device
 
@@ -95,3 +96,19 @@ def test_a_graph_may_search_among_the_library_s_algorithms(network):
     text, runner = around_steps(options[1])
     assert f"def {runner}(" in text and "benchmark = True" in text
     compile(text, "runner", "exec")
+
+
+@torch.no_grad()
+def test_norms_of_evaluation_are_own_code_and_follow_their_running_statistics(network):
+    module, x, _ = network
+    captured, _ = rewrite(capture(module.eval(), [x]), (*RULES, *BIASES, *IMAGES_TOO))
+    program = assemble_supported(captured, Fusion(), TritonEmitter().supports, products=False)
+    seen = interpret(program, [x], dict(module.state_dict()))
+    torch.testing.assert_close(seen, module(x), rtol=1e-5, atol=1e-5)
+    module.train()
+    called = [step.target for step in program.steps if isinstance(step, Call)]
+    assert not [target for target in called if "norm" in target]
+    buffers = {t.name for t, path in program.attributes if "running" in path}
+    prepared = [step for step in prepared_steps(program) if isinstance(step, Kernel)]
+    read = {tensor.name for step in prepared for tensor in step.reads}
+    assert buffers and buffers.isdisjoint(read)  # torch does not count their changes

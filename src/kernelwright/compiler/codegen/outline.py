@@ -33,6 +33,8 @@ BYTES = {"float64": 8, "int64": 8, "bfloat16": 2, "float16": 2, "int16": 2}
 """Bytes of an element, by dtype; other types are taken for float32, and bool and 8 bits for one."""
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear")
 """Words in the names of the library's products."""
+CHANNELS_LAST = "channels last"
+"""The mark of a call of the library that convolves an image as it lies."""
 
 
 def outline_of(program: Program) -> Outline:
@@ -112,9 +114,13 @@ def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     words = call.target.split(".")
     flops = _flops(words, read, float(n_results)) if len(read) > 1 else float(n_results)
     sizes = {"bytes": float(n_bytes), "flops": flops}
-    if any(word.startswith("conv") for word in words) and len(read) > 2:
-        sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
-    return StepOutline("", "library", {call.target: 1}, sizes)
+    form = {call.target: 1}
+    if any(word.startswith("conv") for word in words):
+        if len(read) > 2:
+            sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
+        if read[0].strides[1:2] == (1,):
+            form[CHANNELS_LAST] = 1
+    return StepOutline("", "library", form, sizes)
 
 
 def _flops(words: Sequence[str], read: Sequence[Tensor], n_results: float) -> float:

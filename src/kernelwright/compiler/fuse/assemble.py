@@ -262,7 +262,9 @@ def _plain(operator: str) -> str:
     """Return an operator's plain name: 'batch_norm' for torch's
     _native_batch_norm_legit_functional."""
     operator = operator.strip("_").removeprefix("native_")
-    return operator.removesuffix("_legit_functional").removesuffix("_with_indices")
+    for ending in ("_legit_functional", "_legit_no_training", "_with_indices"):
+        operator = operator.removesuffix(ending)
+    return operator
 
 
 def _is_part(graph_node: fx.Node) -> bool:

@@ -304,6 +304,21 @@ def batch_norm(
     return (cast(_affine(output, *affine), arg.dtype), *save, new_mean, new_var)
 
 
+@lowers("_native_batch_norm_legit_no_training")
+def batch_norm_in_evaluation(
+    result: Result,
+    arg: Node,
+    weight: Node | None,
+    bias: Node | None,
+    mean: Node,
+    variance: Node,
+    momentum: float,
+    eps: float,
+) -> tuple[Node | None, ...]:
+    norm, *_ = batch_norm(result, arg, weight, bias, mean, variance, False, momentum, eps)
+    return norm, None, None
+
+
 def _moved(old: Node, new: Node, momentum: float) -> Node:
     kept = point("mul", old, constant(old, 1.0 - momentum))
     return point("add", kept, point("mul", new, constant(new, momentum)))

@@ -108,17 +108,18 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
         return ((OWN, "triton"), (OWN, "triton"), (FUSED, "triton"))
     if not found:
         return ()
-    own, fused = (OWN, "triton"), (FUSED, "triton")
+    own, fused, heaviest = (OWN, "triton"), (FUSED, "triton"), found[0]
+    if len(found) > MANY and heaviest.n_dims == 1:
+        return ((FUSED, "cuda"), fused, own)
     if len(found) > MANY:
         return ((LAST, "cuda"), (LAST, "triton"), (FUSED, "cuda"), own)
-    heaviest = found[0]
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
         return (own, (ORDINARY, "triton"), fused, own)
     if heaviest.channels < LEAST_CHANNELS:
         return (own, own, fused, own)
-    return (own, fused, own, own)
+    return (own, fused, (LAST, "triton"), own)
 
 
 def in_order(
