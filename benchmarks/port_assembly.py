@@ -1,23 +1,31 @@
-"""The port bench as machine code: built by nvcc, lifted, and run as a twin and as AMD instructions.
+"""Programs as machine code: built by nvcc, stripped, lifted, and run as AMD instructions.
 
-    python benchmarks/port_assembly.py --arch sm_80 --to gfx1100 --json sm80.json
-    python benchmarks/port_assembly.py --arch sm_90 --only reduce --runs twin
+    python benchmarks/port_assembly.py --arch sm_80 --to gfx1100 --keep FOLDER
+    python benchmarks/port_assembly.py --arch sm_90 --to gfx942 --keep FOLDER --only reduce
+    python benchmarks/port_assembly.py --show --keep FOLDER
 
-The lifter is given a cubin, without source and PTX. A program counts only if its lifted kernels ran
-and it printed exactly what is expected. With ``--json`` a later call goes on where an earlier one
-stopped.
+The programs are those of the port bench and, with ``--families PROGRAMS``, those that
+port_families.py has made of them. The lifter is given a stripped cubin alone, whose hash is
+recorded. A program counts as right only if lifted AMD instructions were executed, and it printed
+exactly what is expected: on its own inputs, and on the changed ones that port_families.py made, if
+it could. FOLDER keeps cubins, hosts and one JSON file a program, so that a later call goes on where
+an earlier one stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import tempfile
+import re
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
-from kernelwright.bench.port_bench.program import PROGRAMS, BenchProgram, chosen
+from kernelwright.bench.port_bench.program import PROGRAMS, BenchProgram, chosen, read_program
 from kernelwright.core.errors import UsageError
 from kernelwright.dialects import nvidia
 from kernelwright.dialects.simt import machine
@@ -31,49 +39,123 @@ from kernelwright.port.lifted import called_of, host_of_instructions, host_with_
 RIGHT, WRONG, UNRUN = "right", "wrong", "no lifted kernel ran"
 NOT_LIFTED, NO_KERNEL, NOT_BUILT = "not lifted", "no kernel", "not built"
 LATE = "time limit"
+WORDS = (RIGHT, NOT_LIFTED, GAP, WRONG, LATE, NOT_BUILT, UNRUN, NO_KERNEL)
+NOT_COUNTED = (UNRUN, NO_KERNEL)
 LIMIT_S = 120.0
-RUNS = ("twin", "isa")
+_COMMENTS = re.compile(r"^//.*\n", re.MULTILINE)
+TEXTS = (".debug", ".nv_debug", ".nv_fatbin", ".nv.ptx", ".line", ".note", ".nv.note")
+"""Beginnings of the names of sections that would tell the lifter more than machine code does."""
+LENGTHS = (100, 200, 400, 800)
+"""Bounds of the classes of length, in instructions of a program's kernels."""
 
 
-def evaluated(program: BenchProgram, arch: str, target: str, runs: list[str]) -> dict[str, object]:
+@dataclass(frozen=True)
+class Bench:
+    """What all programs of one run share."""
+
+    arch: str
+    target: str
+    runs: tuple[str, ...]
+    keep: Path
+    seeds: Path | None
+    """The folder of programs with changed inputs."""
+
+    def results(self) -> Path:
+        return self.keep / f"{self.arch}-{self.target}"
+
+
+def _key(program: BenchProgram) -> str:
+    """Return a name for a program's text, which its comments do not change."""
+    return hashlib.sha256(_COMMENTS.sub("", program.source).encode()).hexdigest()[:12]
+
+
+def cubin_of(program: BenchProgram, arch: str, keep: Path) -> Path | str:
+    """Return a program's cubin, built once, or why nvcc refuses it."""
+    folder = keep / "cubins" / arch
+    cubin, refused = (folder / f"{program.name}-{_key(program)}{e}" for e in (".cubin", ".txt"))
+    if cubin.exists():
+        return cubin
+    if not refused.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        source = folder / f"{program.name}.cu"
+        source.write_text(program.source)
+        flags = ("-cubin", f"-arch={arch}")
+        built = nvidia.nvcc(source, cubin, flags=flags, includes=(PROGRAMS,))
+        source.unlink()
+        if built.is_built:
+            strip(cubin)
+            return cubin
+        refused.write_text("\n".join(built.errors[:1]))
+    return refused.read_text()
+
+
+def strip(cubin: Path) -> None:
+    """Overwrite with zeros all that a cubin holds besides its machine code and the data of that."""
+    from elftools.elf.elffile import ELFFile
+
+    data = bytearray(cubin.read_bytes())
+    for section in ELFFile(BytesIO(data)).iter_sections():
+        if section.name.startswith(TEXTS):
+            begin, size = section["sh_offset"], section["sh_size"]
+            data[begin : begin + size] = bytes(size)
+    cubin.write_bytes(data)
+
+
+def evaluated(program: BenchProgram, bench: Bench) -> dict[str, object]:
     """Return a program's status in each run, with its domain and the work that was done."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        source, cubin = PROGRAMS / f"{program.name}.cu", folder / f"{program.name}.cubin"
-        built = nvidia.nvcc(source, cubin, flags=("-cubin", f"-arch={arch}"))
-        if not built.is_built:
-            return dict.fromkeys(runs, NOT_BUILT) | {"said": list(built.errors[:1])}
-        began = time.perf_counter()
-        try:
-            lifted = lift(cubin)
-        except UsageError:
-            return dict.fromkeys(runs, NO_KERNEL)
-        said: dict[str, object] = {
-            "kernels": len(lifted.kernels),
-            "instructions": sum(kernel.n_instructions for kernel in lifted.kernels),
-            "lift_s": time.perf_counter() - began,
-        }
-        if lifted.unlifted:
-            texts = dict.fromkeys(found.text for found in lifted.unlifted)
-            return said | dict.fromkeys(runs, NOT_LIFTED) | {"said": list(texts)[:4]}
-        began = time.perf_counter()
-        try:
-            code = assemble(lifted, target, folder)
-        except machine.BuildError as error:
-            return said | dict.fromkeys(runs, NOT_BUILT) | {"said": [str(error)[:300]]}
-        said["assemble_s"] = time.perf_counter() - began
-        for run in runs:
-            place = folder / run
-            place.mkdir()
-            said |= (
-                _twin(program, lifted, place)
-                if run == "twin"
-                else _instructions(program, code, target, place)
-            )
+    cubin = cubin_of(program, bench.arch, bench.keep)
+    if isinstance(cubin, str):
+        return dict.fromkeys(bench.runs, NOT_BUILT) | {"said": [cubin]}
+    began = time.perf_counter()
+    try:
+        lifted = lift(cubin)
+    except UsageError:
+        return dict.fromkeys(bench.runs, NO_KERNEL)
+    said: dict[str, object] = {
+        "cubin_sha256": hashlib.sha256(cubin.read_bytes()).hexdigest(),
+        "kernels": len(lifted.kernels),
+        "instructions": sum(kernel.n_instructions for kernel in lifted.kernels),
+        "lift_s": time.perf_counter() - began,
+    }
+    if lifted.unlifted:
+        texts = dict.fromkeys(found.text for found in lifted.unlifted)
+        return said | dict.fromkeys(bench.runs, NOT_LIFTED) | {"said": list(texts)[:4]}
+    folder = bench.keep / "work" / bench.results().name / program.name
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    try:
+        code = assemble(lifted, bench.target, folder)
+    except machine.BuildError as error:
+        return said | dict.fromkeys(bench.runs, NOT_BUILT) | {"said": [str(error)[:300]]}
+    said["assemble_s"] = time.perf_counter() - began
+    if "twin" in bench.runs:
+        said |= _twin(program, lifted, bench.keep)
+    if "isa" in bench.runs:
+        said |= _instructions(program, code, bench)
+    seeded = bench.seeds / f"{program.name}.cu" if bench.seeds else None
+    if said.get("isa") == RIGHT and seeded is not None and seeded.exists():
+        again = _instructions(read_program(seeded), code, bench)
+        said |= {"isa": again["isa"], "seeded": again}
     return said
 
 
-def _twin(program: BenchProgram, lifted: LiftedProgram, folder: Path) -> dict[str, object]:
+def _host(
+    program: BenchProgram, kind: str, keep: Path, build: Callable[[Path], Path]
+) -> Path | str:
+    """Return a program's host, built once for all architectures, or why it cannot be built."""
+    folder = keep / kind / f"{program.name}-{_key(program)}"
+    if not (folder / "program").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            build(folder)
+        except machine.BuildError as error:
+            return str(error)[:300]
+    return folder / "program"
+
+
+def _twin(program: BenchProgram, lifted: LiftedProgram, keep: Path) -> dict[str, object]:
+    folder = keep / "twins" / f"{program.name}-{lifted.arch}"
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         built = host_with_twin(lifted, program.source, folder, includes=(PROGRAMS,))
     except machine.BuildError as error:
@@ -82,21 +164,21 @@ def _twin(program: BenchProgram, lifted: LiftedProgram, folder: Path) -> dict[st
     return _judged("twin", program, run, bool(called_of(run.errors)))
 
 
-def _instructions(
-    program: BenchProgram, code: Assembled, target: str, folder: Path
-) -> dict[str, object]:
-    try:
-        built = host_of_instructions(program.source, folder, includes=(PROGRAMS,))
-    except machine.BuildError as error:
-        return {"isa": NOT_BUILT, "isa_said": str(error)[:300]}
-    report = folder / "isa.json"
-    variables = environment([listing_of(code.code_object, folder)], report)
-    began = time.perf_counter()
-    run = machine.run(
-        built,
-        width=TARGETS[target],
-        how=machine.Running(limit_s=LIMIT_S, environment=variables),
+def _instructions(program: BenchProgram, code: Assembled, bench: Bench) -> dict[str, object]:
+    built = _host(
+        program,
+        "hosts",
+        bench.keep,
+        lambda folder: host_of_instructions(program.source, folder, includes=(PROGRAMS,)),
     )
+    if isinstance(built, str):
+        return {"isa": NOT_BUILT, "isa_said": built}
+    report = code.code_object.with_suffix(".json")
+    report.unlink(missing_ok=True)
+    variables = environment([listing_of(code.code_object, code.code_object.parent)], report)
+    how = machine.Running(limit_s=LIMIT_S, environment=variables)
+    began = time.perf_counter()
+    run = machine.run(built, width=TARGETS[bench.target], how=how)
     took_s = time.perf_counter() - began
     done = executed(report)
     if done.fault:
@@ -122,40 +204,66 @@ def main() -> None:
     parser.add_argument("--arch", default="sm_80")
     parser.add_argument("--to", default="gfx1100", choices=list(TARGETS))
     parser.add_argument("--only", nargs="*", default=[], help="names or domains of programs")
-    parser.add_argument("--runs", nargs="*", default=list(RUNS), choices=RUNS)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--runs", nargs="*", default=["isa"], choices=("twin", "isa"))
+    parser.add_argument("--families", type=Path, help="the folder that port_families.py wrote")
+    parser.add_argument("--keep", type=Path, required=True)
+    parser.add_argument("--show", action="store_true", help="run nothing, print what is known")
     options = parser.parse_args()
-    known = {}
-    if options.json and options.json.exists():
-        known = json.loads(options.json.read_text())
-    for program in chosen(options.only):
-        if program.name not in known:
-            found = evaluated(program, options.arch, options.to, options.runs)
-            known[program.name] = {"domain": program.domain} | found
-            print(program.name, {k: found[k] for k in options.runs if k in found}, flush=True)
-            if options.json:
-                options.json.write_text(json.dumps(known, indent=1))
-    _show(known, options.runs)
+    seeds = options.families / "seeds" if options.families else None
+    bench = Bench(options.arch, options.to, tuple(options.runs), options.keep, seeds)
+    bench.results().mkdir(parents=True, exist_ok=True)
+    programs = chosen(options.only)
+    if options.families:
+        grown = map(read_program, sorted(options.families.glob("*.cu")))
+        programs += [p for p in grown if not options.only or {p.name, p.domain} & set(options.only)]
+    for program in programs if not options.show else ():
+        path = bench.results() / f"{program.name}.json"
+        if not path.exists():
+            found = evaluated(program, bench)
+            path.write_text(json.dumps({"domain": program.domain} | found, indent=1))
+            print(program.name, {k: found[k] for k in bench.runs if k in found}, flush=True)
+    own = {program.name for program in chosen([])}
+    for folder in sorted(options.keep.glob("sm_*-gfx*")) if options.show else (bench.results(),):
+        print(f"\n{folder.name}")
+        _show({path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}, own)
 
 
-def _show(known: dict[str, dict[str, object]], runs: list[str]) -> None:
-    for run in runs:
-        counts = Counter(str(found.get(run)) for found in known.values())
-        print(f"\n{run}: " + ", ".join(f"{n} {status}" for status, n in counts.most_common()))
-        domains: dict[str, Counter[str]] = {}
-        for found in known.values():
-            domains.setdefault(str(found["domain"]), Counter())[str(found.get(run))] += 1
-        for domain, each in sorted(domains.items()):
-            print(f"  {domain:12} " + ", ".join(f"{n} {status}" for status, n in each.items()))
-    done = [found for found in known.values() if "lift_s" in found]
-    total = {key: sum(float(str(f.get(key, 0))) for f in done) for key in
-             ("kernels", "instructions", "lift_s", "assemble_s", "executed", "run_s")}  # fmt: skip
-    if total["lift_s"]:
-        print(f"\n{total['kernels'] / total['lift_s']:.1f} kernels and "
-              f"{total['instructions'] / total['lift_s']:,.0f} instructions lifted a second; "
-              f"{total['assemble_s']:.1f} s to assemble all")  # fmt: skip
-    if total["run_s"]:
-        print(f"{total['executed'] / total['run_s']:,.0f} AMD instructions run a second")
+def _show(known: dict[str, dict[str, object]], own: set[str]) -> None:
+    families = {name: found for name, found in known.items() if name not in own}
+    _counted("own programs", (found for name, found in known.items() if name in own))
+    _counted("programs of families", families.values())
+    _counted("all", known.values())
+    twice = sum("seeded" in found and found["isa"] == RIGHT for found in known.values())
+    print(f"{twice} of the right ones ran again on changed inputs")
+    for domain in sorted({str(found["domain"]) for found in known.values()}):
+        _counted(f"  {domain}", (f for f in known.values() if f["domain"] == domain))
+    for least, most in zip((0, *LENGTHS), (*LENGTHS, 1 << 30), strict=True):
+        sized = [f for f in known.values() if least <= int(str(f.get("instructions", -1))) < most]
+        _counted(f"  {least} instructions or more", sized)
+    for name, found in sorted(known.items()):
+        if found.get("isa") not in (RIGHT, *NOT_COUNTED):
+            print(f"  {name}: {found.get('isa')}, {found.get('said') or found.get('isa_said')}")
+    _rates([found for found in known.values() if "lift_s" in found])
+
+
+def _counted(title: str, found: Iterable[dict[str, object]]) -> None:
+    counts = Counter(str(each.get("isa")) for each in found)
+    n = sum(k for word, k in counts.items() if word not in NOT_COUNTED)
+    share = f"{counts[RIGHT] / n:6.1%} of {n}" if n else ""
+    print(f"{title:28} {share:16} " + ", ".join(f"{counts[w]} {w}" for w in WORDS if counts[w]))
+
+
+def _rates(done: Sequence[dict[str, object]]) -> None:
+    def total(key: str) -> float:
+        return sum(float(str(found.get(key, 0))) for found in done)
+
+    if total("lift_s"):
+        print(f"{total('kernels') / total('lift_s'):.1f} kernels and "
+              f"{total('instructions') / total('lift_s'):,.0f} instructions lifted a second; "
+              f"{total('assemble_s'):.1f} s to assemble all")  # fmt: skip
+    if total("run_s"):
+        print(f"{total('executed') / total('run_s'):,.0f} AMD instructions of waves a second, "
+              "starts of programs included")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 RODINIA is a checkout of https://github.com/yuhc/gpu-rodinia; its data sets are not in it, so small
 inputs are made here, with a fixed seed. Each line is one program: its rungs, the number of values
-that its kernels computed and that were compared, and what failed.
+that its kernels computed and that were compared, and what failed. Where there are nvcc and a GPU,
+``--rungs 0,3`` runs the ports there, through the HIP header layer.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,9 @@ from kernelwright.port.build_flags import Flags
 from kernelwright.port.emulated import RunOptions, shown
 
 SEED = 7
+ABSENT = "absent"
+EXECUTED = ("emulate", "nvidia")
+"""Rungs that run a program."""
 
 
 def grid(low: float, high: float, n: int) -> str:
@@ -230,22 +235,20 @@ def climbed(
         )
     rungs = {
         name: [r for f in report.files for r in f.rungs if r.name == name]
-        for name in ("lint", "compile", "emulate")
+        for name in ("lint", "compile")
     }
-    run = next(
-        (r for f in report.files if f.path == case.main for r in f.rungs if r.name == "emulate"),
-        None,
-    )
     compiled = [r.status for r in rungs["compile"]]
+    runs = {r.name: r for f in report.files if f.path == case.main for r in f.rungs}
+    ran = [runs[name] for name in EXECUTED if name in runs]
     return {
-        "compile": str(
-            next((s for s in compiled if s is not RungStatus.PASSED), RungStatus.PASSED)
-        ),
-        "emulate": str(run.status) if run else "absent",
-        "values": shown(run) if run else "",
+        "compile": str(next((s for s in compiled if s is not RungStatus.PASSED), RungStatus.PASSED))
+        if compiled
+        else ABSENT,
+        **{name: str(runs[name].status) if name in runs else ABSENT for name in EXECUTED},
+        "values": [shown(run) for run in ran],
         "lint": [d for r in rungs["lint"] for d in r.details][:8],
         "errors": [d for r in rungs["compile"] for d in r.details][:6],
-        "details": list(run.details)[:8] if run else [],
+        "details": [d for run in ran for d in run.details][:8],
     }
 
 
@@ -268,6 +271,16 @@ def _other_mains(case: Case) -> tuple[str, ...]:
     return (*beside, *others.get(case.folder, ()))
 
 
+def row(name: str, options: argparse.Namespace) -> dict[str, object]:
+    """Return a program's row, with the seconds that it took."""
+    start = time.perf_counter()
+    try:
+        found = climbed(CASES[name], options.rodinia, options.common, options)
+    except KernelwrightError as error:
+        found = dict.fromkeys(("compile", *EXECUTED), "error") | {"details": [str(error)]}
+    return found | {"seconds": round(time.perf_counter() - start, 1)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rodinia", type=Path)
@@ -279,24 +292,21 @@ def main() -> None:
     parser.add_argument("--rungs", default="0,1,2")
     parser.add_argument("--arch", default="gfx942,gfx90a,gfx1100")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one run")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    names = options.only.split(",")
     rows = {}
-    for name in options.only.split(","):
-        start = time.perf_counter()
-        try:
-            row = climbed(CASES[name], options.rodinia, options.common, options)
-        except KernelwrightError as error:
-            row = {"compile": "error", "emulate": "error", "details": [str(error)]}
-        for rung in ("compile", "emulate"):
-            counts[rung][str(row[rung])] += 1
-        rows[name] = row
-        print(f"{name} ({time.perf_counter() - start:.0f} s): {json.dumps(row)}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1))
-    for rung, count in counts.items():
-        print(rung, dict(count))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        found = {pool.submit(row, name, options): name for name in names}
+        for done in as_completed(found):
+            name = found[done]
+            rows[name] = done.result()
+            print(f"{name}: {json.dumps(rows[name])}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1))
+    for rung in ("compile", *EXECUTED):
+        print(rung, dict(collections.Counter(str(row[rung]) for row in rows.values())))
 
 
 if __name__ == "__main__":

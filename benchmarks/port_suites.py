@@ -34,6 +34,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from port_sizes import fit, shrink
+
 from kernelwright.core.errors import KernelwrightError
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify.warp_synchrony import in_step
@@ -41,9 +43,10 @@ from kernelwright.port import PortOptions, RungStatus, port_with
 from kernelwright.port.build_flags import NO_FLAGS, Flags, nearest_folders
 from kernelwright.port.compared import workplace
 from kernelwright.port.emulated import RunOptions, emulates, shown
-from kernelwright.port.exact import read_exact, write_exact
+from kernelwright.port.exact import read_exact
 from kernelwright.port.ladder import DeviceUnit, Rung, compiles
 from kernelwright.port.programs import Builder, Program, Unit
+from kernelwright.port.project import NO_MAIN
 from kernelwright.port.reach import folders_of_headers, inclusions
 from kernelwright.port.tree import UNITS, files_of, headers_of, is_build_file, is_code
 
@@ -87,89 +90,6 @@ def samples(checkout: Path) -> dict[str, Path]:
 
 
 SUITES = {"hecbench": hecbench, "samples": samples}
-SMALLER: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "ace": tuple(("main.cu", f"DATA{axis}SIZE 400", f"DATA{axis}SIZE 24") for axis in "XYZ"),
-    "bonds": (("bondsEngine.cu", "{1000000}", "{512}"),),
-    "bscan": (("main.cu", "12*7*8*9*10", "4"),),
-    "cmembench": (("main.cu", "4096*VECTOR_SIZE", "4*VECTOR_SIZE"),),
-    "concat": (
-        ("main.cu", "nhead <= 48", "nhead <= 6"),
-        ("main.cu", "seq_len = 1024", "seq_len = 16"),
-    ),
-    "dslash": (("Makefile", "-DLDIM=32", "-DLDIM=4"),),
-    "f16sp": (("kernels.h", "NUM_OF_BLOCKS (1024 * 1024)", "NUM_OF_BLOCKS 4"),),
-    "feynman-kac": (("main.cu", "int N = 1000", "int N = 8"),),
-    "geodesic": (
-        ("main.cu", "2097152; // 2 ** 21", "2048;"),
-        (
-            "main.cu",
-            "{436483, 1952407, 627919, 377884, 442703, 1863423}",
-            "{7, 77, 177, 277, 377, 477}",
-        ),
-    ),
-    "match": (("main.cu", "(2048*8)", "(128)"),),
-    "minisweep": (
-        (
-            "Makefile",
-            "--niterations 100",
-            "--niterations 1 --ncell_x 4 --ncell_y 4 --ncell_z 4 --ne 4 --na 4 --nblock_z 4",
-        ),
-    ),
-    "openmp": (("main.cu", "num_gpus * 33554432", "num_gpus * 32768"),),
-    "pitch": (
-        ("main.cu", "{227, 256, 720, 768, 854, 1280, 1440, 1920, 2048, 3840, 4096}", "{37, 64}"),
-        ("main.cu", "{227, 256, 480, 576, 480, 720, 1080, 1080, 1080, 2160, 2160}", "{23, 20}"),
-        ("main.cu", "i < 11", "i < 2"),
-    ),
-    "pns": (("Makefile", "22 100000 1000000", "4 64 64"),),
-    "reshapeKVCache": (
-        ("Makefile", "1024 32 128 1000", "16 2 128 1"),
-        ("utils.h", "__CUDA_ARCH__ < 800", "__CUDA_ARCH__ < 700"),  # the emulation's architecture
-    ),
-    "rsbench": (
-        ("Makefile", "-s large -m event", "-s small -m event -l 100"),
-        ("main.cu", "return is_invalid;", "return 0;"),  # it knows the sum for its sizes only
-    ),
-    "storeKVCache": (
-        ("main.cu", "2 * 1024 * 1024 / num_layers", "1024 / num_layers"),
-        ("main.cu", "item_size <= 1024", "item_size <= 16"),
-        ("main.cu", "batch_size <= 16384", "batch_size <= 64"),
-    ),
-}
-"""Constants and arguments that make a program run for long, by program: the file, the text in it,
-and what replaces it."""
-_STORM = "1950  1  1 12 {0:03d} STORM{0:04d}   {1:4.1f} {2:5.1f} 40  900"
-INPUTS: dict[str, dict[str, str]] = {
-    "d2q9-bgk": {
-        "Inputs/input_256x256.params": "16\n16\n20\n10\n0.1\n0.005\n1.7\n",
-        "Obstacles/obstacles_256x256.dat": "0 0 1\n5 5 1\n9 3 1\n",
-    },
-    "geodesic": {
-        "../geodesic-sycl/locations.txt": "".join(
-            f"{i * 37 % 170 - 85}.5 {i * 91 % 350 - 175}.25\n" for i in range(2048)
-        )
-    },
-    "gibbs": {"data.csv": "".join(f"{i * 7 % 40} {i % 9 + 1}.0\n" for i in range(64))},
-    "graphB+": {
-        "graph.csv": "from,to,sign\n"
-        + "".join(f"{i % 60},{(i * 7 + 3) % 60},{1 if i % 3 else -1}\n" for i in range(240))
-    },
-    "nn": {
-        "filelist.txt": "cane.db\n",
-        "cane.db": "".join(
-            f"{_STORM.format(i, 7 + i * 37 % 56, i * 91 % 358):<49}"[:48] + "\n" for i in range(64)
-        ),
-    },
-}
-"""Small inputs of our own, by program, where the suite's are not in its repository."""
-SHRUNK = 1024
-_PRODUCT = r"\d+(?:\s*\*\s*\d+)*"
-_CONSTANT = re.compile(
-    r"(?P<before>#define[ \t]+\w+[ \t]+\(?"
-    r"|\b(?:int|long|size_t|unsigned|uint\w*)[ \t]+\w+[ \t]*=[ \t]*)"
-    rf"(?P<value>{_PRODUCT}|1[ \t]*<<[ \t]*\d+)(?=[ \t]*[);,\r\n/])"
-)
-"""A whole number that a macro or a variable of the program stands for."""
 
 
 def prepared(suite: str, place: Path, scratch: Path) -> Case:
@@ -186,33 +106,11 @@ def prepared(suite: str, place: Path, scratch: Path) -> Case:
         shutil.copytree(place, own, symlinks=True)
         _copy_mentioned(place, root)
         arguments, flags = (), NO_FLAGS
-    for file, old, new in SMALLER.get(place.name.removesuffix("-cuda"), ()):
-        path = own / file
-        if old not in (text := read_exact(path)):
-            raise ValueError(f"{path.name} of {place.name} has no {old!r}: mend SMALLER")
-        write_exact(path, text.replace(old, new))
-    for file, text in INPUTS.get(place.name.removesuffix("-cuda"), {}).items():
-        (own / file).parent.mkdir(parents=True, exist_ok=True)
-        (own / file).write_text(text)
+    fit(own, place.name.removesuffix("-cuda"))
     if suite != "samples":
         make = _make_text(own)
         arguments, flags = _run_line(make), _make_flags(make, own)
     return Case(root, own, arguments, flags)
-
-
-def shrink(place: Path) -> None:
-    """Make the sizes in a program's sources smaller: constants that are whole hundreds or multiples
-    of 256 become at most SHRUNK."""
-
-    def smaller(match: re.Match[str]) -> str:
-        words = match["value"]
-        value = eval(words.replace(" ", ""), {"__builtins__": {}})  # digits, * and << alone
-        is_size = value > SHRUNK and (value % 100 == 0 or value % 256 == 0)
-        return f"{match['before']}{SHRUNK if is_size else words}"
-
-    for path in place.rglob("*"):
-        if path.is_file() and path.suffix in (*UNITS, ".h", ".hpp", ".cuh"):
-            write_exact(path, _CONSTANT.sub(smaller, read_exact(path)))
 
 
 def _no_units(_: str, names: Sequence[str]) -> list[str]:
@@ -372,9 +270,11 @@ def climbed(
 ) -> dict[str, object]:
     """Port one program and return its statuses, with what was said of it."""
     small, is_shrunk = found_before(case, earlier) if earlier else found_now(case, options.small)
-    numbers = (0, 1) if small.status else (0, 1, 2)
+    asked = [int(number) for number in options.rungs.split(",")]
+    numbers = tuple(n for n in asked if n < 2 or not small.status)
     if options.hipify:
         lint, compiled, run = by_perl(case, small, numbers, options)
+        on_gpu = []
     else:
         running = RunOptions(small.arguments, folder=case.place, limit_s=options.limit)
         report = port_with(
@@ -392,17 +292,20 @@ def climbed(
         compiled = [r for f in files for r in f.rungs if r.name == "compile"]
         run = [r for f in files for r in f.rungs if r.name == "emulate" and r.units]
         run += [] if run else [r for f in files for r in f.rungs if r.name == "emulate"]
+        on_gpu = [r for f in files for r in f.rungs if r.name == "nvidia" and r != NO_PROGRAM]
     rung_1 = worst([compile_status(rung, lint) for rung in compiled], RUNG_1)
     rung_2 = small.status or worst([run_status(rung) for rung in run], RUNG_2)
     return {
         "compile": rung_1 or ABSENT,
         "emulate": rung_2 or ABSENT,
+        "nvidia": worst([str(rung.status) for rung in on_gpu], RUNG_3) or ABSENT,
         "arguments": small.arguments,
         "shrunk": is_shrunk,
-        "values": [shown(rung) for rung in run],
+        "values": [shown(rung) for rung in (*run, *on_gpu)],
         "left": lint[: 2 * N_SAID],
         "compile says": said_of(compiled),
         "emulate says": [small.said] if small.status else said_of(run),
+        "nvidia says": said_of(on_gpu),
     }
 
 
@@ -445,6 +348,8 @@ _OF_CUDA = re.compile(r"'(cu\w*|nv\w*|mma|device_\w+)[./][\w./]*' file not found
 """A header of CUDA's that a translator left: nobody has that on AMD."""
 RUNG_1 = (REFUSED, LEFT, STAND_IN, NO_HEADER, COMPILES)
 RUNG_2 = (UNBUILT, DIFFERS, LATE, ORIGINAL, ABSENT, EMPTY, AGREED)
+NO_PROGRAM = Rung("nvidia", RungStatus.NOT_CHECKED, (NO_MAIN,))
+RUNG_3 = tuple(str(RungStatus[name]) for name in ("FAILED", "NOT_CHECKED", "RAN", "PASSED"))
 
 
 def worst(statuses: Sequence[str], order: Sequence[str]) -> str:
@@ -527,7 +432,8 @@ def rows_of(names: Mapping[str, Path], options: argparse.Namespace) -> Iterator[
 
 
 def one_row(place: Path, options: argparse.Namespace) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if "3" not in options.rungs:  # CUDA's driver reserves more addresses than that
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     with tempfile.TemporaryDirectory() as scratch:
         try:
             case = prepared(options.suite, place, Path(scratch))
@@ -539,8 +445,8 @@ def one_row(place: Path, options: argparse.Namespace) -> None:
 
 
 def table(rows: Mapping[str, Mapping[str, object]]) -> None:
-    for rung in ("compile", "emulate"):
-        counts = collections.Counter(str(row[rung]) for row in rows.values())
+    for rung in ("compile", "emulate", "nvidia"):
+        counts = collections.Counter(str(row.get(rung, ABSENT)) for row in rows.values())
         print(f"{rung}, of {len(rows)}:")
         for status, n in counts.most_common():
             print(f"  {n:4} {status}")
@@ -554,6 +460,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--only", help="names of programs, with commas between, instead of a draw")
     parser.add_argument("--hipify", type=Path, help="bin/hipify-perl of a checkout of HIPIFY")
+    parser.add_argument("--rungs", default="0,1,2", help="3: on an NVIDIA GPU, by our HIP headers")
     parser.add_argument("--arch", default=TARGETS, help="AMD targets")
     parser.add_argument("--like", type=Path, help="JSON of a run whose arguments are taken over")
     parser.add_argument("--jobs", type=int, default=1)

@@ -104,6 +104,29 @@ def product_thin() -> Program:
 
 
 @case
+def product_thin_of_one() -> Program:
+    """Few rows, and a sum of one term: attention to a single key."""
+    (j,) = axes("j40")
+    a, b, y = tensor("a", ()), tensor("b", (j,)), tensor("y", (j,))
+    body = (
+        Compute("twice", "add", ("acc", "acc"), "float32"),
+        Store(y, row_major((j,)), "twice"),
+    )
+    loads = full("a0", a, ()), full("b0", b, (j,))
+    return program(Contraction("matmul", (), (), (j,), (), *loads, body), inputs=(a, b))
+
+
+@case
+def product_thin_with_itself() -> Program:
+    """A matrix of few rows times its transpose: both operands are loads of one name."""
+    (i,), (j,), (r,) = axes("i3"), axes("j3"), axes("r40")
+    a = tensor("a", (i, r))
+    body = (Store(tensor("y", (i, j)), row_major((i, j)), "acc"),)
+    loads = full("a0", a, (i, r)), full("a0", a, (j, r))
+    return program(Contraction("matmul", (), (i,), (j,), (r,), *loads, body), inputs=(a,))
+
+
+@case
 def product_deep() -> Program:
     """Few elements, a long sum: cut along k."""
     return product(16, 16, 1000)

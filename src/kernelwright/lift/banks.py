@@ -14,6 +14,9 @@ from kernelwright.lift.cubin import Cubin, KernelFacts, Variable
 LAUNCH, COMPILED, PROGRAM, ADDRESSES = 0, 2, 3, 4
 """Banks: the launch's, ptxas's own constants, ``__constant__`` variables, addresses of others."""
 STACK_GENERIC, STACK_TOP = (0x20, 0x24), 0x28
+WORKSPACE = {0x160: (0x90, 0x8C), 0x210: (0x48, 0x44)}
+"""The address of what barriers of the grid count in, its low and its high word, by the place where
+arguments begin."""
 UNREAD = (0x118, 0x11C, 0x208, 0x20C)
 """Descriptors of global memory, which its accesses name and whose value changes nothing."""
 
@@ -55,6 +58,8 @@ class KernelBanks:
             return f"{'block' if offset < 0xC else 'grid'}_dim({offset // 4 % 3})"
         if offset in STACK_GENERIC:
             return f"(u32)((u64)stack >> {8 * (offset - STACK_GENERIC[0])})"
+        if offset in (words := WORKSPACE.get(base, ())):
+            return f"(u32)((u64)grid_workspace >> {32 * words.index(offset)})"
         if offset == STACK_TOP:
             return "(u32)sizeof stack"
         return "0u" if offset in UNREAD else None

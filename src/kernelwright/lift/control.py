@@ -6,7 +6,7 @@ Branches, calls and returns are handled here, by mnemonics with all their modifi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,26 +17,46 @@ MARKS = ("BSSY", "BREAK", "BSSY.RECONVERGENT")
 MEETINGS = ("BSYNC", "BSYNC.RECONVERGENT")
 """Where lanes that went different ways are together again. It has to stay one place: if a compiler
 copies what follows into both ways, lanes may wait for a lock that others hold."""
-NEVER = ("BRA.DIV",)
-"""Branches to code that does lane by lane what the next instructions do for all: never taken."""
+DIVERGED = "BRA.DIV"
+"""A branch to code that does by masks what the next instructions do for all lanes. It is taken if
+its guard is true, which says that the lanes' masks differ, and never without a guard."""
 ALWAYS = ("BRA.CONV",)
 """A branch that is taken where the lanes are converged; both ways compute the same."""
-BRANCHES = ("BRA", "BRA.U", *ALWAYS)
-CALL, RETURN, EXIT = "CALL.REL.NOINC", "RET.REL.NODEC", "EXIT"
-HANDLED = (*MARKS, *MEETINGS, *NEVER, *BRANCHES, CALL, RETURN, EXIT)
+BRANCHES = ("BRA", "BRA.U", DIVERGED, *ALWAYS)
+CALL, RETURN, EXIT, TRAP = "CALL.REL.NOINC", "RET.REL.NODEC", "EXIT", "BPT.TRAP"
+HANDLED = (*MARKS, *MEETINGS, *BRANCHES, CALL, RETURN, EXIT)
 _ADDRESS = re.compile(r"0x[0-9a-f]+$")
+MOST_PLACES = 100_000
+"""Places of a kernel, at most: subroutines whose calls nest deeper are not lifted."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """An instruction's place: subroutines are lifted once for each call, so that compilers see
+    neither computed returns nor loops with several entries."""
+
+    calls: tuple[int, ...]
+    """The addresses behind the calls that led here, the outermost first."""
+    address: int
+
+    @property
+    def label(self) -> str:
+        return "_".join([f"at_{self.address:04x}", *(f"{at:04x}" for at in self.calls)])
 
 
 @dataclass(frozen=True)
 class Flow:
     """The places of a kernel that control flow leads to."""
 
-    labels: frozenset[int]
-    returns: tuple[int, ...]
-    """Addresses behind calls: a return leads to one of them."""
-    reached: frozenset[int]
-    """Addresses of the instructions that can be executed. The code behind branches that are never
-    taken is not among them, and need not be lifted."""
+    leads: Mapping[Place, Place]
+    """The place that a branch, call or return leads to."""
+    reached: frozenset[Place]
+    """All places that can be executed. The code behind branches that are never taken is not among
+    them, and need not be lifted."""
+
+    @property
+    def labels(self) -> frozenset[Place]:
+        return frozenset(self.leads.values())
 
 
 def target_of(instruction: Instruction) -> int | None:
@@ -48,63 +68,92 @@ def target_of(instruction: Instruction) -> int | None:
 def flow_of(instructions: Sequence[Instruction]) -> Flow:
     follows = {now.address: now for now in instructions}
     after = {a.address: b.address for a, b in pairwise(instructions)}
-    labels, returns, reached = set[int](), set[int](), set[int]()
-    left = [instructions[0].address] if instructions else []
-    while left:
+    leads, reached = dict[Place, Place](), set[Place]()
+    left = [Place((), instructions[0].address)] if instructions else []
+    while left and len(reached) < MOST_PLACES:
         at = left.pop()
-        if at in reached or at not in follows:
+        if at in reached or at.address not in follows:
             continue
         reached.add(at)
-        now, target = follows[at], None
-        if now.mnemonic in (*BRANCHES, CALL) and (target := target_of(now)) is not None:
-            labels.add(target)
-            left.append(target)
-        if now.mnemonic == CALL and at in after:
-            returns.add(after[at])
-        if at in after and not _leaves(now):
+        now, next_ = follows[at.address], after.get(at.address)
+        if (to := _led_to(now, at, next_, follows, after)) is not None:
+            leads[at] = to
+            left.append(to)
+        if next_ is not None and not _leaves(now):
+            left.append(Place(at.calls, next_))
+    return Flow(leads, frozenset(reached))
+
+
+def _led_to(
+    now: Instruction,
+    at: Place,
+    next_: int | None,
+    follows: Mapping[int, Instruction],
+    after: Mapping[int, int],
+) -> Place | None:
+    """Return the place that an instruction leads to, besides the next one: None if it leads to no
+    other, or calls what called it."""
+    if now.mnemonic == RETURN and at.calls:
+        return Place(at.calls[:-1], at.calls[-1])
+    target = target_of(now) if now.mnemonic in (*BRANCHES, CALL) and not _is_never(now) else None
+    if target is None:
+        return None
+    if now.mnemonic in BRANCHES or not _returns(target, follows, after):
+        return Place(at.calls, target)
+    return None if next_ is None or next_ in at.calls else Place((*at.calls, next_), target)
+
+
+def _returns(target: int, follows: Mapping[int, Instruction], after: Mapping[int, int]) -> bool:
+    """Return whether what is called at ``target`` may return; ptxas writes some jumps as calls."""
+    seen, left = set[int](), [target]
+    while left:
+        at = left.pop()
+        if at in seen or at not in follows:
+            continue
+        seen.add(at)
+        now = follows[at]
+        if now.mnemonic == RETURN:
+            return True
+        if now.mnemonic in BRANCHES and not _is_never(now) and (to := target_of(now)) is not None:
+            left.append(to)
+        if at in after and (not _leaves(now) or now.mnemonic == CALL):
             left.append(after[at])
-    return Flow(frozenset(labels | returns), tuple(sorted(returns)), frozenset(reached))
+    return False
+
+
+def _is_never(now: Instruction) -> bool:
+    return now.mnemonic == DIVERGED and not now.guard
 
 
 def _leaves(now: Instruction) -> bool:
     """Return whether the next instruction is never executed after this one."""
     if now.guard not in ("", "PT"):
         return False
-    is_plain = now.mnemonic in ALWAYS or len(now.operands) == 1
-    return now.mnemonic in (EXIT, RETURN) or (now.mnemonic in BRANCHES and is_plain)
+    is_plain = now.mnemonic in ALWAYS or len(now.operands) == (now.mnemonic != EXIT)
+    return now.mnemonic in (CALL, RETURN, TRAP) or (now.mnemonic in (EXIT, *BRANCHES) and is_plain)
 
 
-def control(now: Instruction, flow: Flow, known: frozenset[int], banks: Banks) -> str | None:
+def control(now: Instruction, at: Place, flow: Flow, banks: Banks) -> str | None:
     """Return the C of a control instruction, without its guard; None if it cannot be lifted."""
-    if now.mnemonic in (*MARKS, *NEVER):
+    if now.mnemonic in MARKS or _is_never(now):
         return ""
     if now.mnemonic in MEETINGS:
         return "RECONVERGE();"
     if now.mnemonic == EXIT:
-        return "return;" if not now.operands else None
-    if now.mnemonic == RETURN:
-        return _return(now, flow)
-    target = target_of(now)
-    if target is None or target not in known:
+        return _if_all(now.operands, "return;", banks)
+    to = flow.leads.get(at)
+    if to not in flow.reached:
         return None
-    conditions = [] if now.mnemonic in ALWAYS else now.operands[:-1]
+    if now.mnemonic == RETURN:
+        found = re.fullmatch(r"(R\d+)(?:,)? ?0x0", " ".join(now.operands))
+        back = f"goto {to.label}; TRAP(); return;"
+        return f"if ({found[1]} == {to.address:#x}) {back}" if found else None
+    conditions = () if now.mnemonic in (*ALWAYS, DIVERGED) else now.operands[:-1]
+    return _if_all(conditions, f"goto {to.label};", banks)
+
+
+def _if_all(conditions: Sequence[str], then: str, banks: Banks) -> str | None:
     read = [READERS["pred"](text, banks) for text in conditions]
     if None in read:
         return None
-    return f"{_if(read)}goto {label(target)};"
-
-
-def _if(conditions: Sequence[str | None]) -> str:
-    return f"if ({' && '.join(str(c) for c in conditions)}) " if conditions else ""
-
-
-def _return(now: Instruction, flow: Flow) -> str | None:
-    found = re.fullmatch(r"(R\d+)(?:,)? ?0x0", " ".join(now.operands))
-    if found is None or not flow.returns:
-        return None
-    cases = " ".join(f"case {at:#x}: goto {label(at)};" for at in flow.returns)
-    return f"switch ({found[1]}) {{ {cases} default: TRAP(); return; }}"
-
-
-def label(address: int) -> str:
-    return f"at_{address:04x}"
+    return f"if ({' && '.join(map(str, read))}) {then}" if read else then

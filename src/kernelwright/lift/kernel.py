@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelwright.lift.banks import KernelBanks
-from kernelwright.lift.control import HANDLED, Flow, control, flow_of, label
+from kernelwright.lift.control import HANDLED, Flow, Place, control, flow_of
 from kernelwright.lift.cubin import Parameter
 from kernelwright.lift.operands import C_TYPES, READERS, written
 from kernelwright.lift.rows import Bound, bind, rows
@@ -17,7 +18,8 @@ _REGISTERS = re.compile(r"\bU?R\d+\b")
 _PREDICATES = re.compile(r"\bU?P\d\b")
 N_PREDICATES = 7
 _OTHER_SHARED = {"LDS": "STS", "STS": "LDS"}
-_MEETING = ("BAR", "WARPSYNC", "SHFL", "VOTE", "MATCH", "REDUX", "ATOMS")
+_SYNC = "WARPSYNC"
+_MEETING = ("BAR", _SYNC, "SHFL", "VOTE", "MATCH", "REDUX", "ATOMS")
 """Instructions at which lanes of a warp meet anyway."""
 
 
@@ -47,40 +49,48 @@ class LiftedKernel:
 def lift_kernel(kernel: SassKernel, banks: KernelBanks, *, file: str) -> LiftedKernel:
     """Lift one kernel; ``file`` is its text's name, for compilers' messages."""
     flow = flow_of(kernel.instructions)
-    instructions = [i for i in kernel.instructions if i.address in flow.reached]
-    known = frozenset(i.address for i in instructions)
+    known = {i.address: i for i in kernel.instructions}
+    instructions = [known[at] for at in sorted({place.address for place in flow.reached})]
     lines: list[str] = []
-    unlifted: list[Unlifted] = []
-    meets = _meetings(instructions, flow.labels)
-    for now in instructions:
-        body = _instruction(now, flow, known, banks)
-        if isinstance(body, Unlifted):
-            unlifted.append(body)
-            continue
-        lines += [f"{label(now.address)}:;"] if now.address in flow.labels else []
-        lines.append(f'#line {now.line} "{file}"')
-        lines += ["LANES_MEET();"] if now.address in meets else []
-        lines.append(_guarded(now, body))
+    unlifted: dict[int, Unlifted] = {}
+    labels = {place.address for place in flow.labels}
+    meets, masked = _meetings(instructions, labels), _masked(instructions, labels)
+    for calls, places in itertools.groupby(sorted(flow.reached), lambda place: place.calls):
+        lines += ["return;"] if calls else []
+        for place in places:
+            now = known[place.address]
+            body = _instruction(now, place, flow, banks, is_masked=now.address in masked)
+            if isinstance(body, Unlifted):
+                unlifted[now.address] = body
+                continue
+            lines += [f"{place.label}:;"] if place in flow.labels else []
+            lines.append(f'#line {now.line} "{file}"')
+            lines += ["LANES_MEET();"] if now.address in meets else []
+            lines.append(_guarded(now, body))
     facts = banks.facts
     parameters = facts.parameters or _parameters_read(instructions, facts.parameter_base)
     text = "" if unlifted else _function(kernel, lines, parameters)
     used = tuple(dict.fromkeys(i.mnemonic for i in instructions))
-    return LiftedKernel(kernel.name, text, tuple(unlifted), parameters, len(instructions), used)
+    missing = tuple(unlifted.values())
+    return LiftedKernel(kernel.name, text, missing, parameters, len(instructions), used)
 
 
 def _instruction(
-    now: Instruction, flow: Flow, known: frozenset[int], banks: KernelBanks
+    now: Instruction, place: Place, flow: Flow, banks: KernelBanks, *, is_masked: bool
 ) -> str | Unlifted:
     if now.mnemonic in HANDLED:
-        text = control(now, flow, known, banks)
+        text = control(now, place, flow, banks)
         return _unlifted(now) if text is None else text
     bound = bind(now.mnemonic, now.operands, banks)
-    return _unlifted(now) if bound is None else statement(bound)
+    members = "synced" if is_masked else "~0u"
+    return _unlifted(now) if bound is None else statement(bound, members)
 
 
-def statement(bound: Bound) -> str:
-    """Return a row's C with its operands around it."""
-    parts = [f"const {_type(slot.kind)} {slot.name} = {value};" for slot, value in bound.inputs
+def statement(bound: Bound, members: str = "~0u") -> str:
+    """Return a row's C with its operands around it; ``members`` are the lanes that take part in
+    what a warp does together."""
+    parts = [f"const u32 members = {members};"] if "members" in bound.row.c else []
+    parts += [f"const {_type(slot.kind)} {slot.name} = {value};" for slot, value in bound.inputs
              if slot.kind in READERS]  # fmt: skip
     parts += [f"{_type(slot.kind)} {slot.name};" for slot, _ in bound.results]
     parts.append(bound.row.c)
@@ -148,6 +158,18 @@ def _meetings(instructions: Sequence[Instruction], labels: Iterable[int]) -> fro
     return frozenset(found)
 
 
+def _masked(instructions: Sequence[Instruction], labels: Iterable[int]) -> frozenset[int]:
+    """Return the instructions of a warp that only the lanes of a mask take part in: those between
+    WARPSYNC, which lets these lanes go on together, and the next branch or label."""
+    found, places, is_synced = set(), frozenset(labels), False
+    for now in instructions:
+        is_synced &= now.address not in places and now.mnemonic not in HANDLED
+        is_synced |= now.base == _SYNC
+        if is_synced:
+            found.add(now.address)
+    return frozenset(found)
+
+
 def _function(kernel: SassKernel, lines: list[str], parameters: Sequence[Parameter]) -> str:
     body = "\n".join(lines)
     text = re.sub(r"^#line.*$", "", body, flags=re.MULTILINE)
@@ -156,7 +178,8 @@ def _function(kernel: SassKernel, lines: list[str], parameters: Sequence[Paramet
     predicates |= set(_PREDICATES.findall(text))
     declared = [f"u32 {name} = 0;" for name in registers]
     declared += [f"bool {name} = false;" for name in sorted(predicates)]
-    declared += ["u32 barrier_result = 0;"] if "barrier_result" in text else []
+    states = [name for name in ("barrier_result", "synced") if name in text]
+    declared += [f"u32 {name} = 0;" for name in states]
     if "stack" in text:
         declared.append(f"_Alignas(16) u8 stack[{_stack_bytes(kernel.instructions)}];")
     types, given = _signature(kernel.name, parameters)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelwright.dialects.simt import machine
 
@@ -26,6 +27,7 @@ MAX_BESIDE = 256
 N_LAST = 3
 """Lines of a program's error output that messages quote."""
 COPIES = "copies from the device"
+MEMORY = "the device's memory"
 ROUNDING = 1e-4
 """Relative difference of numbers in copies that is left to rounding."""
 VALUE_BYTES = 4
@@ -48,6 +50,12 @@ class Left:
     errors: str = ""
     copies: bytes = b""
     """The bytes that it copied from the device, under the emulation."""
+    memory: bytes = b""
+    """The bytes that it left in the device's memory, under the emulation."""
+
+    def noted(self, place: str) -> bytes:
+        """Return what the emulation noted of COPIES or MEMORY."""
+        return self.copies if place == COPIES else self.memory
 
     @property
     def texts(self) -> dict[str, str]:
@@ -140,7 +148,8 @@ def counted(before: Sequence[Left], idle: Left | None) -> dict[str, int]:
 
     A value is a word of the output or of a file that is the same in all runs of the original and
     another in the run ``idle``, in which no kernel ran. Without ``idle`` all numbers count. If
-    there is none, the words that were copied from the device count.
+    there is none, the words that were copied from the device count; if there are none either, those
+    that kernels left in its memory.
     """
     first = before[0]
     found = {
@@ -157,31 +166,45 @@ def counted(before: Sequence[Left], idle: Left | None) -> dict[str, int]:
             is_idle = idle is not None and idle.files.get(name) == data
             found[name] = 0 if is_idle else max(1, len(data) // VALUE_BYTES)
     left = {name: n for name, n in found.items() if n}
-    copies = first.copies
-    if left or not copies or any(run.copies != copies for run in before):
-        return left
-    return {COPIES: max(1, len(copies) // VALUE_BYTES)}
+    for place in (COPIES, MEMORY):
+        if not left:
+            n = _words([run.noted(place) for run in before], idle.noted(place) if idle else b"")
+            left = {place: n} if n else {}
+    return left
 
 
-def copies_differ(after: bytes, wanted: bytes) -> list[str]:
-    """Return how copies from the device differ, in words; numbers may be off by rounding, because
-    sums by atomics depend on the schedule."""
+def _words(runs: Sequence[bytes], idle: bytes) -> int:
+    """Return how many words runs of the original left alike and the run ``idle`` otherwise."""
+    first = runs[0]
+    if not first or any(run != first for run in runs):
+        return 0
+    if len(idle) != len(first):
+        return max(1, len(first) // VALUE_BYTES)
+    return int(np.count_nonzero(_words_of(first) != _words_of(idle)))
+
+
+def _words_of(data: bytes) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(data, np.uint32, len(data) // VALUE_BYTES)
+
+
+def bytes_differ(after: bytes, wanted: bytes, place: str) -> list[str]:
+    """Return how the bytes in COPIES or MEMORY differ, in words; numbers may be off by rounding,
+    because sums by atomics depend on the schedule."""
     if len(after) != len(wanted):
-        return [f"copies {len(after):,} bytes from the device; the original {len(wanted):,}"]
+        return [f"{place}: {len(after):,} bytes; the original has {len(wanted):,}"]
     if after == wanted:
         return []
-    n = len(wanted) // VALUE_BYTES * VALUE_BYTES
-    a, b = (np.frombuffer(copies[:n], np.uint32) for copies in (after, wanted))
+    a, b = _words_of(after), _words_of(wanted)
     with np.errstate(all="ignore"):
         is_near = np.isclose(a.view(np.float32), b.view(np.float32), rtol=ROUNDING, atol=0)
-    if n % 8 == 0:
+    if a.size % 2 == 0:
         with np.errstate(all="ignore"):
             near = np.isclose(a.view(np.float64), b.view(np.float64), rtol=ROUNDING, atol=0)
         is_near |= np.repeat(near, 2)
     wrong = np.flatnonzero((a != b) & ~is_near)
     if not wrong.size:
         return []
-    return [f"copies other values from the device: {wrong.size:,} of {a.size:,}"]
+    return [f"{place}: other values in {wrong.size:,} of {a.size:,} words"]
 
 
 def _values(text: str, loose: frozenset[int], idle: str | None) -> int:

@@ -16,9 +16,10 @@ from kernelwright.dialects.simt import machine
 from kernelwright.hipify.warp_synchrony import in_step, in_waves
 from kernelwright.port.compared import (
     COPIES,
+    MEMORY,
     OUTPUT,
     Left,
-    copies_differ,
+    bytes_differ,
     counted,
     ended,
     faults_of,
@@ -86,8 +87,9 @@ class Reference:
     def differences(self, left: Left, limit_s: float) -> list[str]:
         """Return how a run differs from the original's, in words."""
         said = faults_of(left, self.runs, limit_s)
-        if COPIES in dict(self.values) and not said:
-            said = copies_differ(left.copies, self.runs[0].copies)
+        for place in (COPIES, MEMORY):
+            if place in dict(self.values) and not said:
+                said = bytes_differ(left.noted(place), self.runs[0].noted(place), place)
         return said
 
     @property
@@ -210,8 +212,11 @@ def reference(original: Program, folder: Path, options: RunOptions) -> Reference
     runs = [left for _, left in done[:N_ORIGINAL]]
     complaints = next((run.complaints for run, _ in done[:N_ORIGINAL] if run.complaints), ())
     idle = done[N_ORIGINAL][1] if len(done) > N_ORIGINAL else None
-    values = counted(runs, idle)
-    return Reference(tuple(runs), complaints, tuple(values.items()), units, program)
+    values = tuple(counted(runs, idle).items())
+    if MEMORY in dict(values):  # what depends on the order of threads there is no result
+        _, other = ran(program, folder, options, schedule=machine.SCHEDULES[1])
+        values = () if bytes_differ(other.memory, runs[0].memory, MEMORY) else values
+    return Reference(tuple(runs), complaints, values, units, program)
 
 
 def ran(
@@ -231,7 +236,7 @@ def ran(
         how = machine.Running(options.arguments, options.limit_s, options.stdin, place, environment)
         run = machine.run(program, width=width, schedule=schedule, how=how, is_idle=is_idle)
         files = dict(written_since(before, place, options.compare))
-    return run, Left(run.exit_code, run.output, files, run.errors, run.copies)
+    return run, Left(run.exit_code, run.output, files, run.errors, run.copies, run.memory)
 
 
 def _said(run: machine.EmulatedRun) -> list[str]:
@@ -252,10 +257,11 @@ def shown(rung: Rung) -> str:
     n = sum(count for _, count in rung.values)
     if not n:
         return ""
+    total = f"{n:,} value{'s' if n > 1 else ''} compared"
     parts = [f"{count:,} in {place}" for place, count in rung.values]
     if len(parts) == 1 and rung.values[0][0] == OUTPUT:
-        return f"{n:,} values compared"
-    return f"{n:,} values compared: {', '.join(parts)}"
+        return total
+    return f"{total}: {', '.join(parts)}"
 
 
 def at_folder(options: RunOptions, folder: Path | None) -> RunOptions:

@@ -15,6 +15,7 @@ from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.compared import (
     COPIES,
+    MEMORY,
     Left,
     counted,
     ended,
@@ -31,6 +32,15 @@ from kernelwright.port.programs import Program, Unit
 
 LIBRARIES = ("cublas", "cublasLt", "cusparse", "cufft", "curand", "cusolver", "nvrtc")
 """CUDA's libraries whose headers begin with their own names."""
+DROPPED = tuple(
+    f"-DcudaThread{old}=cudaDevice{new}"
+    for old, new in (
+        ("Synchronize", "Synchronize"), ("Exit", "Reset"), ("SetLimit", "SetLimit"),
+        ("GetLimit", "GetLimit"), ("SetCacheConfig", "SetCacheConfig"),
+    )
+)  # fmt: skip
+"""Names of the original that CUDA 13 has dropped, as their successors. Source: CUDA 12 runtime API,
+"Thread Management [DEPRECATED]"."""
 N_ORIGINAL = 3
 """Number of runs of the original; lines in which they differ (times, addresses) are not
 compared."""
@@ -65,7 +75,7 @@ def runs_on_nvidia(program: HardwareRun) -> Rung:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         first, second = folder / "original", folder / "port"
-        originals = [(unit.path, unit.words) for unit in program.original]
+        originals = [(unit.path, (*DROPPED, *unit.words)) for unit in program.original]
         before = nvidia.nvcc_program(originals, first, flags=flags)
         if not before.is_built:
             why = tuple(f"the original: {error}" for error in before.errors[:3])
@@ -91,19 +101,20 @@ def runs_on_nvidia(program: HardwareRun) -> Rung:
 
 
 def _libraries(units: Sequence[DeviceUnit]) -> tuple[str, ...]:
-    """Return the CUDA libraries to link with, by the headers that the units include."""
+    """Return the options for CUDA's libraries and OpenMP, by the headers that the units include."""
     texts = (unit.path.read_text(errors="replace") for unit in units)
     included = [p for text in texts for p in re.findall(r"#\s*include\s*[<\"]([\w/.]+)", text)]
-    return tuple(
-        f"-l{name}" for name in LIBRARIES if any(path.startswith(name) for path in included)
-    )
+    found = [name for name in LIBRARIES if any(path.startswith(name) for path in included)]
+    openmp = ("-Xcompiler", "-fopenmp") if "omp.h" in included else ()
+    return (*(f"-l{name}" for name in found), *openmp)
 
 
 def _compared(name: str, before: Sequence[Left], after: Left, program: HardwareRun) -> Rung:
     """Compare what the port left with what the original's runs left."""
     details = faults_of(after, before, program.running.limit_s)
-    status = RungStatus.FAILED if details else RungStatus.PASSED
     values = tuple(counted(before, None).items())
+    status = RungStatus.PASSED if values else RungStatus.RAN
+    status = RungStatus.FAILED if details else status
     units = tuple(unit.path.name for unit in program.ported)
     return Rung(name, status, tuple(details), values=values, units=units)
 
@@ -129,8 +140,8 @@ def runs_on_amd(program: HardwareRun) -> Rung:
             return Rung("amd", RungStatus.FAILED, errors)
         after = _ran(folder / "port", program.running, folder)
     rung = _compared("amd", wanted.runs, after, program)
-    values = tuple((place, n) for place, n in wanted.values if place != COPIES)
-    is_empty = rung.status is RungStatus.PASSED and not values
+    values = tuple((place, n) for place, n in wanted.values if place not in (COPIES, MEMORY))
+    is_empty = rung.status is not RungStatus.FAILED and not values
     return replace(rung, values=values, status=RungStatus.RAN if is_empty else rung.status)
 
 

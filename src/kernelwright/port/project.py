@@ -71,6 +71,8 @@ REPORTED_EVERY_S = 2.0
 """Time between two reports while files are checked."""
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
+NO_MAIN = "only programs (with a main function) ported to HIP are run"
+"""What rungs 3 and 4 say of other units."""
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 
@@ -389,8 +391,7 @@ class _Project:
         original's main unit is copied, because a repair may have changed its text."""
         name, climb = HARDWARE[number]
         if self.options.to != "hip" or not self._is_program(path):
-            why = "only programs (with a main function) ported to HIP are run"
-            return Rung(name, RungStatus.NOT_CHECKED, (why,))
+            return Rung(name, RungStatus.NOT_CHECKED, (NO_MAIN,))
         others = [p for p in self._others(path) if self._ported_unit(p).name in linked]
         if not linked:
             others = self._needed(path)

@@ -11,12 +11,15 @@ from pathlib import Path
 from kernelwright.bench.port_bench.program import programs
 from kernelwright.cli import main
 from kernelwright.dialects.simt import machine
+from kernelwright.isa import isa_missing, listing_of
+from kernelwright.isa.host import environment, executed
 from kernelwright.lift import lift
 from kernelwright.lift.build import assemble, build_missing
-from kernelwright.port.lifted import called_of, host_with_twin
+from kernelwright.port.instructions import TARGETS
+from kernelwright.port.lifted import called_of, host_of_instructions, host_with_twin
 
 SASS = Path(__file__).parent / "sass"
-"""Listings of programs of the port bench, built for sm_80, without their encodings."""
+"""Listings of programs of the port bench, built for sm_80 or sm_90, without their encodings."""
 needs_clang = pytest.mark.skipif(build_missing() is not None, reason=str(build_missing()))
 needs_twin = pytest.mark.skipif(
     machine.emulation_missing() is not None, reason=str(machine.emulation_missing())
@@ -80,6 +83,24 @@ def test_a_twin_prints_what_the_program_prints(tmp_path, name):
     run = machine.run(host_with_twin(lifted, program.source, tmp_path))
     assert run.output.strip() == program.expected
     assert set(called_of(run.errors)) == {kernel.name for kernel in lifted.kernels}
+
+
+@needs_clang
+@pytest.mark.skipif(isa_missing() is not None, reason=str(isa_missing()))
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("name", ["linalg_givens_least_squares", "groups_ranks_of_tiles"])
+def test_lifted_programs_print_the_same_as_amd_instructions(tmp_path, name, target):
+    """The first calls subroutines from several places of a loop, which once did not end; the second
+    votes in tiles of 16 lanes."""
+    (program,) = (p for p in programs() if p.name == name)
+    lifted = lift(SASS / f"{name}.sass")
+    assert not lifted.unlifted
+    listing = listing_of(assemble(lifted, target, tmp_path).code_object, tmp_path)
+    built = host_of_instructions(program.source, tmp_path)
+    how = machine.Running(limit_s=60, environment=environment([listing], tmp_path / "isa.json"))
+    run = machine.run(built, width=TARGETS[target], how=how)
+    assert run.output.strip() == program.expected, executed(tmp_path / "isa.json").fault
+    assert executed(tmp_path / "isa.json").instructions
 
 
 @needs_clang

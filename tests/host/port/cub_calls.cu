@@ -13,6 +13,15 @@ __global__ void blocks(const int* in, int* out) {
   out[threadIdx.x * 2] = keys[0];
   out[threadIdx.x * 2 + 1] = keys[1] + 1000 * most;
 }
+__global__ void scans(const int* in, int* out) {
+  using Scan = cub::BlockScan<int, 64>;
+  __shared__ typename Scan::TempStorage scan;
+  int values[2] = {in[threadIdx.x * 2], in[threadIdx.x * 2 + 1]}, upto[2], before[2], all;
+  Scan(scan).InclusiveScan(values, upto, cub::Min());
+  __syncthreads();
+  Scan(scan).ExclusiveScan(values, before, 7, cub::Max(), all);
+  for (int i = 0; i < 2; ++i) out[threadIdx.x * 2 + i] = upto[i] + 1000 * before[i] + 1000000 * all;
+}
 template <typename F> void with_room(F f) {
   void* room = nullptr;
   size_t bytes = 0;
@@ -38,6 +47,8 @@ int main() {
   };
   with_room([&](void* r, size_t& b) { cub::DeviceSelect::If(r, b, in, out, count, n, Even()); });
   show("select", 9);
+  scans<<<1, 64>>>(in, out);
+  show("scans", 3);
   with_room([&](void* r, size_t& b) { cub::DeviceRunLengthEncode::Encode(r, b, in, out, flags, count, n); });
   show("runs", 5);
   with_room([&](void* r, size_t& b) { cub::DeviceScan::ExclusiveScan(r, b, in, out, cub::Max(), 3, n); });

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.dialects import amdgpu
 from kernelwright.dialects.simt import machine
 
 BUFFER = "int* p; apiMalloc(&p, 64 * sizeof(int)); apiMemset(p, 0, 64 * sizeof(int));\n"
@@ -37,6 +38,25 @@ def test_barriers_and_shared_memory(emulate, width, schedule):
     assert run.exit_code == 0
     assert not run.complaints
     assert (run.threads, run.barriers) == (64, 64)
+
+
+def test_shared_variables_outside_functions_are_each_blocks_own(emulate):
+    run = emulate(
+        """struct Pair { int a, b; };
+        __shared__ int s[64];
+        static __shared__ Pair pair;
+        __shared__ int flag;
+        __device__ int other(int t) { return s[63 - t] + ((int*)s)[t]; }
+        __global__ void k(int* p) {
+          s[threadIdx.x] = threadIdx.x + blockIdx.x;
+          if (threadIdx.x == 0) flag = 1 + blockIdx.x, (&pair)->b = 2;
+          __syncthreads();
+          if (flag == 2) p[threadIdx.x] = other(threadIdx.x) + (&pair)->b;
+        }""",
+        BUFFER + 'k<<<2, 64>>>(p); printf("%d %d\\n", p[0], p[63]);',
+    )
+    assert run.output == "67 67\n"
+    assert not run.complaints
 
 
 @pytest.mark.parametrize(("width", "wanted"), [(32, "32 32 0\n"), (64, "64 64 32\n")])
@@ -117,6 +137,19 @@ def test_errors_are_detected_and_located(emulate, kernel, kind, detail):
     found = [c for c in run.complaints if c.kind == kind and detail in c.detail]
     assert found, run.complaints
     assert found[0].place.startswith("program:4")
+
+
+def test_an_access_outside_a_local_array_is_told_and_does_not_end_the_program(emulate):
+    if "version 1" in amdgpu.clang_version(amdgpu.find_clang() or ""):
+        pytest.skip("clang before 20 ends the program there")
+    body = "int a[4] = {1, 2, 3, (int)threadIdx.x}, *q = a; p[threadIdx.x] = q[threadIdx.x % 5];"
+    run = emulate(
+        f"__global__ void k(int* p) {{ {body} }}", BUFFER + 'k<<<1, 64>>>(p); puts("end");'
+    )
+    assert run.output == "end\n"
+    assert {(c.kind, c.detail) for c in run.complaints} == {
+        ("out-of-bounds", "access outside a variable")
+    }
 
 
 @pytest.mark.parametrize(

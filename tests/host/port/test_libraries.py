@@ -20,7 +20,7 @@ DECLARED = {
     ),
     "hipsparse": (
         "#include <cusparse.h>",
-        "cusparseDnVecDescr_t x; float* v = 0; cusparseCreateDnVec(&x, 4, v, CUDA_R_32F);",
+        "cusparseSpGEMMDescr_t d; cusparseSpGEMM_createDescr(&d);",
     ),
     "miopen": ("#include <cudnn.h>", "cudnnHandle_t h; cudnnCreate(&h);"),
     "nccl": (
@@ -161,8 +161,12 @@ def test_products_of_mixed_kinds(tmp_path):
 
 CALLS = {
     "cub_calls.cu": [
-        "0 51 6100", "select 48 34 64", "runs 11 95 128", "scan 3 98 128",
-        "squares 429692 429692 128", "histogram 32 32 128", "sorted 100 0 128",
+        "0 51 6100", "select 48 34 64", "scans 100007011 100085011 64", "runs 11 95 128",
+        "scan 3 98 128", "squares 429692 429692 128", "histogram 32 32 128", "sorted 100 0 128",
+    ],
+    "sparse_calls.cu": [
+        "product 20 32 68", "transposed 28 12 32", "solved 0.5 0.666667 0.2",
+        "square 8 28 9 7 29", "columns 5: 3 4 6, 4 3 1",
     ],
     "fft_calls.cu": ["21.000 -3.500 4.598", "23.000 -5.732 2.268 4.000 2.000"],
 }  # fmt: skip

@@ -9,6 +9,7 @@ from kernelwright.lift.rows import rows
 ROWS = [row for forms in rows().values() for row in forms]
 UNREAD = {
     "mask",
+    "end",
     "barrier",
     "predicates",
     "zero",

@@ -71,10 +71,9 @@ def test_a_kernel_becomes_c_with_the_lines_of_its_listing():
         ("BAR.SYNC 0x1, 0x40", "no row takes these operands"),
         ("TEX.SCR.LL RZ, R2, R4, R6, 0x0, 0x0, 2D, 0x1", "no row for TEX"),
         ("FADD R0, R1.H0_H0, R2", "no row takes these operands"),
-        ("MOV R0, c[0x0][0x90]", "no row takes these operands"),
+        ("MOV R0, c[0x0][0x94]", "no row takes these operands"),
         ("BRA `(other)", "no row takes these operands"),
         ("S2R R0, SR_VIRTID", "no row takes these operands"),
-        ("R2UR P1, URZ, R7", "no row takes these operands"),
     ],
 )
 def test_what_no_row_covers_is_reported_with_its_line_and_not_lifted(text, reason):
@@ -83,6 +82,69 @@ def test_what_no_row_covers_is_reported_with_its_line_and_not_lifted(text, reaso
     assert (found.line, found.reason) == (4, reason)
     assert found.advice
     assert not program.lifted
+
+
+def test_a_subroutine_is_lifted_once_for_each_of_its_calls():
+    """Its return leads to one place, so that no loop has several entries."""
+    text = lifted(
+        "MOV R0, 0x20",
+        "CALL.REL.NOINC 0x60",
+        "MOV R0, 0x40",
+        "CALL.REL.NOINC 0x60",
+        "EXIT",
+        "NOP",
+        "IADD3 R1, R1, 0x1, RZ",
+        "RET.REL.NODEC R0 0x0",
+    ).c("amd.h")
+    assert text.count("const u64 b = (u64)(0x1u)") == 2
+    assert "goto at_0060_0020;" in text and "goto at_0060_0040;" in text
+    assert "if (R0 == 0x20) goto at_0020; TRAP();" in text
+
+
+def test_a_guarded_call_that_never_returns_is_a_jump_out_of_a_loop():
+    text = lifted("IADD3 R0, R0, 0x1, RZ", "@P0 CALL.REL.NOINC 0x30", "BRA 0x0", "EXIT").c("amd.h")
+    assert "if (P0) { goto at_0030; }" in text
+    assert "at_0000:;" in text and "goto at_0000;" in text
+
+
+def test_subroutines_that_call_themselves_are_not_lifted():
+    program = lifted("CALL.REL.NOINC 0x10", "CALL.REL.NOINC 0x10", "RET.REL.NODEC R0 0x0")
+    assert [found.text for found in program.unlifted] == ["CALL.REL.NOINC 0x10"]
+
+
+def test_votes_are_of_the_lanes_of_the_mask_that_brought_them_together():
+    program = lifted(
+        "R2UR P0, URZ, R7",
+        "@!P0 BRA.DIV UR4, 0x40",
+        "VOTE.ANY R2, PT, P1",
+        "EXIT",
+        "WARPSYNC.COLLECTIVE R7, 0x70",
+        "VOTE.ANY R2, PT, P1",
+        "ENDCOLLECTIVE",
+        "BRA 0x30",
+    )
+    assert not program.unlifted
+    text = program.c("amd.h")
+    assert "if (!P0) { goto at_0040; }" in text
+    assert text.count("members = synced") == text.count("members = ~0u") == 1
+
+
+def test_lanes_leave_if_both_the_guard_and_the_operand_of_exit_say_so():
+    text = lifted("@!P1 EXIT P2", "MOV R0, R1", "EXIT").c("amd.h")
+    assert "if (!P1) { if (P2) return; }" in text
+    assert "R0 = " in text
+
+
+def test_code_behind_a_trap_is_not_lifted():
+    assert not lifted("BPT.TRAP 0x1", "TEX.LL R0, R2").unlifted
+
+
+def test_barriers_of_the_grid_count_in_the_program_s_own_memory():
+    for arch, places in (("sm_80", ("0x90", "0x8c")), ("sm_90", ("0x48", "0x44"))):
+        program = lifted(*(f"MOV R2, c[0x0][{at}]" for at in places), "EXIT", arch=arch)
+        assert not program.unlifted
+        text = program.c("amd.h")
+        assert "(u64)grid_workspace >> 0" in text and "(u64)grid_workspace >> 32" in text
 
 
 def test_a_kernel_beside_one_that_is_not_lifted_is_kept():

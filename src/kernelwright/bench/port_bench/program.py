@@ -28,7 +28,7 @@ class BenchProgram:
 @cache
 def programs() -> tuple[BenchProgram, ...]:
     """Return all programs, in order of name."""
-    return tuple(_read(path) for path in sorted(PROGRAMS.glob("*.cu")))
+    return tuple(read_program(path) for path in sorted(PROGRAMS.glob("*.cu")))
 
 
 def chosen(words: Sequence[str]) -> list[BenchProgram]:
@@ -44,7 +44,8 @@ def chosen(words: Sequence[str]) -> list[BenchProgram]:
     return [p for p in programs() if not words or {p.name, p.domain} & set(words)]
 
 
-def _read(path: Path) -> BenchProgram:
+def read_program(path: Path) -> BenchProgram:
+    """Return the program of one file."""
     source = path.read_text()
     head = dict(_HEAD.findall(source))
     hazards = tuple(h for h in head["hazards"].split() if h != "none")

@@ -38,6 +38,7 @@ COLOURS = {
     RungStatus.NOT_CHECKED: "yellow",
 }
 BUDGET = "5m"  # time for the models: a few files with three questions each
+NOT_RUN = "no program was run: --rungs 0,1,2 runs both sides on this CPU and compares them"
 LISTED = ("lint", "build")  # rungs whose details are the findings
 ONLY_LINT = (0,)
 Rungs = tuple[int, ...] | None
@@ -251,15 +252,16 @@ def command(
     for file, view in ((patch, as_patch), (html, as_page), (sarif, as_sarif)):
         if file is not None:
             write_exact(file, view(report))
-    return _answer(report, place)
+    return _answer(report, place, NOT_RUN if rungs is None and to == "hip" else "")
 
 
-def _answer(report: PortReport, place: Path) -> Answer:
+def _answer(report: PortReport, place: Path, hint: str = "") -> Answer:
     written = Text(f"written to {place}, report in port.json")
     lines: list[RenderableType] = [
         _table(report),
         *_findings(report),
         Text(report.summary),
+        *([Text(hint)] if hint else []),
         written,
     ]
     return Answer(report.as_json() | {"out": str(place)}, 0 if report.is_done else 1, lines)

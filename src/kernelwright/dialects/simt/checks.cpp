@@ -45,7 +45,7 @@ constexpr unsigned NOBODY = ~0u;
 struct Memory {
   std::uintptr_t low = 0, high = 0;
   Cell* cells = nullptr;
-  bool is_owned = false;
+  unsigned number = 0;  // of the program's allocations; 0 if it is none
 };
 
 struct Complaint {
@@ -95,6 +95,11 @@ Memory* find(std::uintptr_t at) {
   --above;
   hit = static_cast<std::size_t>(above - memories.begin());
   return at < above->high ? &*above : nullptr;
+}
+
+void note_memory(const Memory& memory) {  // what the program leaves in an allocation
+  static Notes& notes = *new Notes("SIMT_MEMORY");
+  notes.add(reinterpret_cast<const void*>(memory.low), memory.high - memory.low);
 }
 
 void insert(Memory memory) {
@@ -241,7 +246,7 @@ void start_fences(std::uint64_t n_threads) {
   if (!has_image) {
     const auto low = reinterpret_cast<std::uintptr_t>(&__executable_start);
     const auto high = reinterpret_cast<std::uintptr_t>(&_end);
-    insert({low & ~std::uintptr_t{GRANULE - 1}, high, make_cells(high - low), false});
+    insert({low & ~std::uintptr_t{GRANULE - 1}, high, make_cells(high - low)});
     has_image = true;
   }
 }
@@ -272,6 +277,10 @@ void give_arena(Arena* arena) { arenas.push_back(arena); }
 
 void write_report() {
   settle_suspects();
+  std::map<unsigned, const Memory*> kept;
+  for (const Memory& memory : memories)
+    if (memory.number) kept[memory.number] = &memory;
+  for (const auto& [_, memory] : kept) note_memory(*memory);
   const char* path = std::getenv("SIMT_REPORT");
   std::FILE* out = path ? std::fopen(path, "w") : nullptr;
   if (!out) return;
@@ -298,7 +307,7 @@ extern "C" {
 
 void simt_add_memory(const void* at, std::size_t bytes) {
   const auto low = reinterpret_cast<std::uintptr_t>(at);
-  insert({low, low + bytes, make_cells(bytes), true});
+  insert({low, low + bytes, make_cells(bytes)});
 }
 
 void simt_drop_memory(const void* at) {
@@ -323,11 +332,14 @@ void* simt_allocate(std::size_t bytes) {
   if (!base) return nullptr;
   std::memset(base, JUNK, bytes + 2 * REDZONE < MAX_SHADOWED ? bytes + 2 * REDZONE : 0);
   simt_add_memory(base + REDZONE, bytes);
+  static unsigned number = 0;
+  if (Memory* memory = find(reinterpret_cast<std::uintptr_t>(base + REDZONE))) memory->number = ++number;
   return base + REDZONE;
 }
 
 void simt_free(void* at) {
   if (!at) return;
+  if (const Memory* memory = find(reinterpret_cast<std::uintptr_t>(at))) note_memory(*memory);
   simt_drop_memory(at);
   __real_free(static_cast<char*>(at) - REDZONE);
 }

@@ -46,14 +46,21 @@ Machine::Machine() {
   sigaltstack(&alternate, nullptr);
 }
 
+Notes::Notes(const char* variable) {
+  const char* path = std::getenv(variable);
+  file_ = path ? std::fopen(path, "wb") : nullptr;
+}
+
+void Notes::add(const void* at, std::size_t bytes) {
+  if (!file_ || bytes > left_) return;
+  left_ -= bytes;
+  std::fwrite(at, 1, bytes, file_);
+  std::fflush(file_);
+}
+
 extern "C" void simt_note_copy(const void* at, std::size_t bytes) {
-  static const char* path = std::getenv("SIMT_COPIES");
-  static std::FILE* file = path ? std::fopen(path, "wb") : nullptr;
-  static std::size_t left = std::size_t{64} << 20;
-  if (!file || bytes > left) return;
-  left -= bytes;
-  std::fwrite(at, 1, bytes, file);
-  std::fflush(file);
+  static Notes& copies = *new Notes("SIMT_COPIES");
+  copies.add(at, bytes);
 }
 
 int submit(const Config& config, std::function<void()> body) {

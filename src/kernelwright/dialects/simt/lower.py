@@ -240,4 +240,6 @@ def _declaration(source: Source, declarator: Any, base: str, is_extern: bool) ->
         if enclosing(declarator, "function_definition") is None:
             return f"simt::DynamicShared<{element}> {name};"
         return f"auto& {name} = simt::dynamic_shared<{element}>();"
+    if enclosing(declarator, "function_definition", "lambda_expression") is None:
+        return f"static simt::StaticShared<{base}{extents}> {name};"
     return f"auto& {name} = simt::shared<{base}{extents}>([] {{}});"

@@ -39,6 +39,7 @@ SCHEDULES = ("forward", "reverse", "random1")
 """Orders in which threads run: by number, backwards, and shuffled with a seed."""
 CHECKS = (
     "-fsanitize=thread", "-fsanitize=bounds", "-fsanitize=shift-exponent",
+    "-fno-sanitize-trap=local-bounds", "-fsanitize-recover=local-bounds",
     "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-atomics=0",
 )  # fmt: skip
@@ -93,6 +94,8 @@ class EmulatedRun:
     """The text that it wrote to its error output."""
     copies: bytes = b""
     """The bytes that it copied from the device to the host, up to 64 MiB."""
+    memory: bytes = b""
+    """The bytes that it left in the device's memory, up to 64 MiB."""
     complaints: tuple[Complaint, ...] = ()
     threads: int = 0
     barriers: int = 0
@@ -301,7 +304,8 @@ def run(
     then prints does not come from kernels.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        report, copied = Path(scratch, "report.json"), Path(scratch, "copies")
+        report = Path(scratch, "report.json")
+        noted = {name: Path(scratch, name) for name in ("copies", "memory")}
         environment = (
             open_environment()
             | dict(how.environment)
@@ -310,8 +314,8 @@ def run(
                 "SIMT_SCHEDULE": schedule,
                 "SIMT_REPORT": str(report),
                 "SIMT_IDLE": "1" if is_idle else "",
-                "SIMT_COPIES": str(copied),
             }
+            | {f"SIMT_{name.upper()}": str(path) for name, path in noted.items()}
         )
         try:
             done = subprocess.run(
@@ -327,7 +331,7 @@ def run(
         except subprocess.TimeoutExpired as late:
             return EmulatedRun(width, schedule, LATE, _text(late.stdout), _text(late.stderr))
         text = report.read_text() if report.exists() else ""
-        copies = copied.read_bytes() if copied.exists() else b""
+        left = {name: path.read_bytes() for name, path in noted.items() if path.exists()}
     said = json.loads(text) if text else {}
     raw = said.get("complaints", [])
     places = _places(program, [complaint["site"] for complaint in raw])
@@ -338,7 +342,7 @@ def run(
     counts = {key: said.get(key, 0) for key in ("threads", "barriers", "collectives")}
     printed, errors = _text(done.stdout), _text(done.stderr)
     return EmulatedRun(
-        width, schedule, done.returncode, printed, errors, copies, complaints, **counts
+        width, schedule, done.returncode, printed, errors, complaints=complaints, **left, **counts
     )
 
 

@@ -54,6 +54,9 @@ struct BoundsPlace { const char* file; unsigned line, column; };
 void __ubsan_handle_out_of_bounds(BoundsPlace*, std::uintptr_t) {
   if (machine.in_device) complain("out-of-bounds", SITE, "index outside an array");
 }
+void __ubsan_handle_local_out_of_bounds() {
+  if (machine.in_device) complain("out-of-bounds", SITE, "access outside a variable");
+}
 void __ubsan_handle_shift_out_of_bounds(BoundsPlace*, std::uintptr_t, std::uintptr_t) {
   if (machine.in_device)
     complain("shift", SITE, "a shift by all bits or more: 0 on NVIDIA's GPUs, another value on AMD's");

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -75,6 +76,17 @@ struct Machine {
 };
 
 extern Machine machine;
+
+// Bytes that the program leaves, up to 64 MiB, in the file that a variable of the environment names.
+class Notes {
+ public:
+  explicit Notes(const char* variable);
+  void add(const void* at, std::size_t bytes);
+
+ private:
+  std::FILE* file_;
+  std::size_t left_ = std::size_t{64} << 20;
+};
 
 // While it lives, memory that is allocated and freed is the emulation's own, not the device's.
 struct OwnMemory {

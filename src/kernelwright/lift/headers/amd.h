@@ -35,6 +35,8 @@
 extern SHARED u8 shared_memory[] __attribute__((aligned(16)));
 MEMORY SHARED void *shared_at(u32 at) { return shared_memory + at; }
 
+static GLOBAL u32 grid_workspace[4];
+
 MEMORY u64 clock_now(void) { return __builtin_readcyclecounter(); }
 
 #define BLOCK __MEMORY_SCOPE_WRKGRP
@@ -86,10 +88,10 @@ MEMORY void warp_sync(u32 mask) {
   __builtin_amdgcn_wave_barrier();
 }
 
-// The lanes that are active take turns: 32 steps at most.
+// The lanes that are active and members take turns: 32 steps at most.
 #define REDUCTION(name, type, expression)                                                      \
-  MEMORY u32 reduce_##name(u32 given) {                                                        \
-    u32 left = ballot(true);                                                                   \
+  MEMORY u32 reduce_##name(u32 given, u32 members) {                                           \
+    u32 left = ballot(true) & members;                                                         \
     type a = (type)lane_value(given, (u32)__builtin_ctz(left));                                \
     for (left &= left - 1; left; left &= left - 1) {                                           \
       const type b = (type)lane_value(given, (u32)__builtin_ctz(left));                        \

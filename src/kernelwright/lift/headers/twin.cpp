@@ -24,11 +24,11 @@ u32 together(u64 given, std::uintptr_t site, F use) {
 }
 
 template <typename F>
-u32 folded(const Snapshot& all, F join) {
+u32 folded(const Snapshot& all, u32 members, F join) {
   u32 result = 0;
   bool is_first = true;
   for (int lane = 0; lane < 32; ++lane) {
-    if (!(all.active >> lane & 1)) continue;
+    if (!((all.active & members) >> lane & 1)) continue;
     const u32 value = static_cast<u32>(all.words[lane][0]);
     result = is_first ? value : join(result, value);
     is_first = false;
@@ -82,9 +82,9 @@ u32 match_any(u64 a) {
 }
 
 #define REDUCTION(name, type, expression)                                       \
-  u32 reduce_##name(u32 given) {                                                \
-    return together(given, SIMT_SITE, [](const Snapshot& all) {                 \
-      return folded(all, [](u32 x, u32 y) {                                     \
+  u32 reduce_##name(u32 given, u32 members) {                                   \
+    return together(given, SIMT_SITE, [=](const Snapshot& all) {                \
+      return folded(all, members, [](u32 x, u32 y) {                            \
         const type a = static_cast<type>(x), b = static_cast<type>(y);          \
         return static_cast<u32>(expression);                                    \
       });                                                                       \

@@ -17,6 +17,7 @@
 #define YIELD() twin_atomic(0, 0)
 #define LANES_MEET twin_meet
 #define RECONVERGE() ((void)0)
+static u32 grid_workspace[4];
 
 // A collective's call must stay one call: its return address says where in the program it stands.
 #define COLLECTIVE __attribute__((convergent, noduplicate, nothrow))
@@ -45,7 +46,7 @@ COLLECTIVE void warp_sync(u32 mask);
 COLLECTIVE u32 lane_value(u32 a, u32 lane);
 COLLECTIVE u32 ballot(bool a);
 COLLECTIVE u32 match_any(u64 a);
-#define REDUCTION(name, type, expression) COLLECTIVE u32 reduce_##name(u32 a);
+#define REDUCTION(name, type, expression) COLLECTIVE u32 reduce_##name(u32 a, u32 members);
 REDUCTIONS(REDUCTION)
 #undef REDUCTION
 

@@ -174,20 +174,20 @@ def as_loops(step: Contraction) -> Kernel:
     """Return the contraction as a plain reduction. This suits a matrix times a vector, which is
     bound by memory and gains nothing from tiles.
 
-    The operands get names of their own: both may be parts of one tensor, which the body may read
-    as well.
-
     Not covered: transposed convolutions, whose positions no index expression gives.
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [
-        replace(step.a, name="a"),
+        replace(step.a, name="a"),  # both may be parts of one tensor
         replace(step.b, name="b"),
         Compute("a_wide", "cast", ("a",), wide),
         Compute("b_wide", "cast", ("b",), wide),
-        Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide),
-        Reduce("acc", "sum", "a_times_b", wide),
     ]
+    if step.k:
+        product.append(Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide))
+        product.append(Reduce("acc", "sum", "a_times_b", wide))
+    else:  # a sum of one product
+        product.append(Compute("acc", "mul", ("a_wide", "b_wide"), wide))
     outer = (*step.batch, *step.m, *step.n)
     return Kernel(step.name, outer, step.k, (*product, *step.body), step.origin)
 

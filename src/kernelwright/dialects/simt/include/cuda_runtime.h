@@ -74,6 +74,8 @@ inline cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int) {
 #define cudaHostAllocMapped 2u
 #define cudaHostRegisterDefault 0u
 #define cudaMemAttachGlobal 1u
+#define cudaMemAttachHost 2u
+#define cudaMemAttachSingle 4u
 #define cudaDeviceScheduleAuto 0u
 #define cudaDeviceMapHost 8u
 #define cudaCpuDeviceId (-1)

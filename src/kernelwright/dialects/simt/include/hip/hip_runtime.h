@@ -101,6 +101,8 @@ inline hipError_t hipDeviceGetAttribute(int* v, hipDeviceAttribute_t a, int) {
 #define hipHostMallocMapped 2u
 #define hipHostRegisterDefault 0u
 #define hipMemAttachGlobal 1u
+#define hipMemAttachHost 2u
+#define hipMemAttachSingle 4u
 #define hipDeviceScheduleAuto 0u
 #define hipDeviceMapHost 8u
 #define hipCpuDeviceId (-1)

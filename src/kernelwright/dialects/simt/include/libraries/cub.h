@@ -48,10 +48,14 @@ class BlockScan {
   template <typename F> __device__ void InclusiveScan(T in, T& out, F f, T& all) { inclusive(in, out, all, f); }
   template <typename F> __device__ void ExclusiveScan(T in, T& out, T first, F f) { T all; scan(in, out, all, f, first, false); }
   template <typename F> __device__ void ExclusiveScan(T in, T& out, T first, F f, T& all) { scan(in, out, all, f, first, false); }
-  template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N]) { T all; several(in, out, all, true); }
-  template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N], T& all) { several(in, out, all, true); }
-  template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N]) { T all; several(in, out, all, false); }
-  template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N], T& all) { several(in, out, all, false); }
+  template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N]) { T all; several(in, out, all, Plus(), T(), true); }
+  template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N], T& all) { several(in, out, all, Plus(), T(), true); }
+  template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N]) { T all; several(in, out, all, Plus(), T(), false); }
+  template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N], T& all) { several(in, out, all, Plus(), T(), false); }
+  template <int N, typename F> __device__ void InclusiveScan(T (&in)[N], T (&out)[N], F f) { T all; inclusive(in, out, all, f); }
+  template <int N, typename F> __device__ void InclusiveScan(T (&in)[N], T (&out)[N], F f, T& all) { inclusive(in, out, all, f); }
+  template <int N, typename F> __device__ void ExclusiveScan(T (&in)[N], T (&out)[N], T first, F f) { T all; several(in, out, all, f, first, false); }
+  template <int N, typename F> __device__ void ExclusiveScan(T (&in)[N], T (&out)[N], T first, F f, T& all) { several(in, out, all, f, first, false); }
 
  private:
   struct Plus { __device__ T operator()(T a, T b) const { return a + b; } };
@@ -74,14 +78,26 @@ class BlockScan {
       all = f(all, room_.values[i]);
     }
   }
-  template <int N> __device__ void several(T (&in)[N], T (&out)[N], T& all, bool with_own) {
-    T own = in[0], before;
-    for (int i = 1; i < N; ++i) own += in[i];
-    scan(own, before, all, Plus(), T(), false);
+  template <int N, typename F> __device__ void inclusive(T (&in)[N], T (&out)[N], T& all, F f) {
+    T own = in[0];
+    for (int i = 1; i < N; ++i) own = f(own, in[i]);
+    inclusive(own, own, all, f);
+    T before = room_.values[0];
+    for (int i = 1; i < linear_thread(); ++i) before = f(before, room_.values[i]);
     for (int i = 0; i < N; ++i) {
       const T value = in[i];
-      out[i] = with_own ? before + value : before;
-      before += value;
+      before = i || linear_thread() ? f(before, value) : value;
+      out[i] = before;
+    }
+  }
+  template <int N, typename F> __device__ void several(T (&in)[N], T (&out)[N], T& all, F f, T first, bool with_own) {
+    T own = in[0], before;
+    for (int i = 1; i < N; ++i) own = f(own, in[i]);
+    scan(own, before, all, f, first, false);
+    for (int i = 0; i < N; ++i) {
+      const T value = in[i], after = f(before, value);
+      out[i] = with_own ? after : before;
+      before = after;
     }
   }
   TempStorage& room_;

@@ -99,7 +99,15 @@ enum API(Limit) {
 enum API(StreamCaptureMode) {
   API(StreamCaptureModeGlobal), API(StreamCaptureModeThreadLocal), API(StreamCaptureModeRelaxed),
 };
-enum API(MemoryAdvise) { API(MemAdviseSetReadMostly) = 1, API(MemAdviseSetPreferredLocation) = 3 };
+enum API(MemoryAdvise) {
+  API(MemAdviseSetReadMostly) = 1, API(MemAdviseUnsetReadMostly), API(MemAdviseSetPreferredLocation),
+  API(MemAdviseUnsetPreferredLocation), API(MemAdviseSetAccessedBy), API(MemAdviseUnsetAccessedBy),
+};
+enum API(MemLocationType) {
+  API(MemLocationTypeInvalid), API(MemLocationTypeNone) = 0, API(MemLocationTypeDevice),
+  API(MemLocationTypeHost), API(MemLocationTypeHostNuma), API(MemLocationTypeHostNumaCurrent),
+};
+struct API(MemLocation) { API(MemLocationType) type; int id; };
 
 using API(Stream_t) = struct API(Stream)*;
 using API(Event_t) = struct API(EventState)*;
@@ -251,6 +259,8 @@ template <typename T> API(Error_t) API(GetSymbolAddress)(void** at, const T& sym
 template <typename T> API(Error_t) API(GetSymbolSize)(std::size_t* n, const T&) { *n = sizeof(T); return API(Success); }
 template <typename... A> API(Error_t) API(MemPrefetchAsync)(A&&...) { return API(Success); }
 template <typename... A> API(Error_t) API(MemAdvise)(A&&...) { return API(Success); }
+template <typename... A> API(Error_t) API(MemPrefetchAsync_v2)(A&&...) { return API(Success); }
+template <typename... A> API(Error_t) API(MemAdvise_v2)(A&&...) { return API(Success); }
 inline API(Error_t) API(PointerGetAttributes)(API(PointerAttributes)* a, const void* at) {
   *a = {2, 0, const_cast<void*>(at), const_cast<void*>(at)};
   return API(Success);

@@ -131,6 +131,32 @@ struct DynamicShared {  // the same outside functions, where no block runs yet
   operator T*() const { return reinterpret_cast<T*>(simt_dynamic_base()); }
 };
 
+struct SharedPlace {  // where a shared variable is in the memory of each block
+  SIMT_RAW char* at(std::size_t bytes) const {
+    if (!is_known) offset = simt_reserve_shared(bytes), is_known = true;
+    return simt_shared_base() + offset;
+  }
+  mutable std::size_t offset = 0;
+  mutable bool is_known = false;
+};
+
+template <typename T>
+struct StaticShared {  // `__shared__ T name;` outside functions
+  constexpr StaticShared() {}
+  operator T&() const { return *&*this; }
+  T* operator&() const { return reinterpret_cast<T*>(place.at(sizeof(T))); }
+  T& operator=(const T& value) const { return *&*this = value; }
+  SharedPlace place;
+};
+template <typename T, std::size_t N>
+struct StaticShared<T[N]> {
+  constexpr StaticShared() {}
+  operator T*() const { return *&*this; }
+  template <typename U> explicit operator U*() const { return (U*)(void*)*&*this; }
+  T (*operator&() const)[N] { return reinterpret_cast<T(*)[N]>(place.at(sizeof(T) * N)); }
+  SharedPlace place;
+};
+
 template <typename T>
 struct Bits {  // a value of up to 16 bytes as two words
   static_assert(sizeof(T) <= 16, "collectives take values of up to 16 bytes");
