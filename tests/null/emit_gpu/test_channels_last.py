@@ -99,6 +99,20 @@ def test_a_graph_may_search_among_the_library_s_algorithms(network):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_norm_of_evaluation_has_the_type_of_its_argument(dtype):
+    module, x = (
+        nn.Sequential(nn.BatchNorm2d(4), nn.ReLU()).to(dtype).eval(),
+        torch.randn(2, 4, 5, 6),
+    )
+    program = assemble_supported(
+        capture(module, [x.to(dtype)]), Fusion(), TritonEmitter().supports, products=False
+    )
+    seen = interpret(program, [x.to(dtype)], dict(module.state_dict()))
+    torch.testing.assert_close(seen, module(x.to(dtype)), rtol=2e-2, atol=2e-2)
+
+
+@torch.no_grad()
 def test_norms_of_evaluation_are_own_code_and_follow_their_running_statistics(network):
     module, x, _ = network
     captured, _ = rewrite(capture(module.eval(), [x]), (*RULES, *BIASES, *IMAGES_TOO))

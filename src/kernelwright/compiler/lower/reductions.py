@@ -287,13 +287,9 @@ def batch_norm(
     value = cast(arg, compute(arg.dtype))
     affine = (_per_channel(weight, rank), _per_channel(bias, rank))
     if not training:
-        return (
-            _inference_norm(value, affine, running_mean, running_var, eps),
-            None,
-            None,
-            running_mean,
-            running_var,
-        )
+        known = (cast(statistic, value.dtype) for statistic in (running_mean, running_var))
+        norm = cast(_inference_norm(value, affine, *known, eps), arg.dtype)
+        return norm, None, None, running_mean, running_var
     dims = [0, *range(2, rank)]
     output, mean, scale = normalised(value, dims, eps)
     variance, *_ = variance_of(value, dims, 1)
