@@ -1,7 +1,7 @@
 """Convolutional networks of KernelBench beside the library's settings, without the judge.
 
     python benchmarks/networks.py KERNELBENCH [--problem 9 ...] [--mode train|eval] [--batch N]
-        [--dtype float32|bfloat16] [--dialect cuda,triton] [--kernels]
+        [--dtype float32|bfloat16] [--dialect cuda,triton] [--kernels] [--lock FILE]
 
 KERNELBENCH is a checkout of the suite; problems are of level 3. It needs a GPU. Each line has
 medians in milliseconds of windows of calls, one form after another: the library's eager mode,
@@ -9,11 +9,14 @@ compiled, and with channels last, each in a CUDA graph, then the first candidate
 the order in which a search tries them. The last column is the fastest form of the library over the
 fastest candidate, whose largest difference from eager stands before it, as a share of the largest
 result. ``--kernels`` prints where the time of the compiled network and of the candidates goes.
+Several of these may prepare side by side and time one after the other, with one ``--lock``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import importlib.util
 import re
 import statistics
@@ -92,8 +95,21 @@ def graphed(call: Call) -> Call:
     return graph.replay
 
 
-def milliseconds(call: Call) -> float:
+@contextlib.contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Keep others with the same lock from timing."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def milliseconds(call: Call, lock: Path) -> float:
     """The median time of a call over windows of many."""
+    with alone(lock):
+        return _milliseconds(call)
+
+
+def _milliseconds(call: Call) -> float:
     for _ in range(3):
         call()
     torch.cuda.synchronize()
@@ -166,21 +182,23 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     reference = module.Model(*module.get_init_inputs()).cuda()
     inputs = [x.cuda() for x in module.get_inputs()]
     calls = library(module, reference, inputs)
-    taken = {name: milliseconds(call) for name, call in calls.items()}
+    taken = {name: milliseconds(call, options.lock) for name, call in calls.items()}
     if options.kernels:
-        kernels("compiled", calls["compiled"])
+        with alone(options.lock):
+            kernels("compiled", calls["compiled"])
     line = [f"{name} {ms:.3f}" for name, ms in taken.items()]
     best, difference = float("inf"), 0.0
     wanted = reference(*inputs).float()
     for name, new in candidates(text, module, reference, options):
         made = new(*inputs).float()
         off = float((made - wanted).abs().max() / wanted.abs().max())
-        ms = milliseconds(lambda new=new: new(*inputs))
+        ms = milliseconds(lambda new=new: new(*inputs), options.lock)
         line.append(f"{name} {ms:.3f}")
         if ms < best:
             best, difference = ms, off
         if options.kernels:
-            kernels(name, lambda new=new: new(*inputs))
+            with alone(options.lock):
+                kernels(name, lambda new=new: new(*inputs))
     ratio = min(taken.values()) / best
     print(f"{path.stem}: {' | '.join(line)} | off {difference:.0e} | {ratio:.2f}", flush=True)
 
@@ -195,6 +213,7 @@ def main() -> None:
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
     options = parser.parse_args()
     for problem in options.problem or PROBLEMS:
         (path,) = options.path.glob(f"**/level3/{problem}_*.py")
