@@ -134,15 +134,18 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     parts = 1
     if can_split(kernel):
         parts = parts_wanted(shape, math.ceil(shape.n_rows / 32), 64)
+    kept = power_of_two(math.ceil(shape.n_columns / MOST_KEPT_DOWN))  # whole columns in registers
+    best = 16 if parts > 1 else max(8, min(32, kept))
     options: list[Knobs] = []
-    for lanes, height in ((32, 16), (32, 8), (64, 8), (32, 32)):
+    for lanes, height in dict.fromkeys(((32, best), (32, 16), (32, 8), (64, 8), (32, 32))):
         option = {"shape": "column", "threads": lanes, "rows": height, "keep": True}
         if parts > 1:
             least = math.ceil(shape.n_columns / (MOST_KEPT_DOWN * height))
             option["parts"] = max(parts * 8 // height, least)
         options.append(option)
     if shape.n_rows >= 128 * N_PROCESSORS:
-        options.insert(0, {"shape": "lanes", "threads": 128})
+        is_enough = shape.n_rows >= 1024 * N_PROCESSORS or shape.n_columns < LEAST_COLUMN
+        options.insert(0 if is_enough else 1, {"shape": "lanes", "threads": 128})
     return options
 
 
