@@ -7,9 +7,7 @@ import torch
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
-from kernelwright.compiler.codegen.base import Target
 from kernelwright.compiler.codegen.gpu.axes import collapse
-from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
@@ -17,7 +15,6 @@ from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.ir.ir import Call, Kernel, Program, Store
 from kernelwright.compiler.ir.prepared import prepared_steps
 from kernelwright.compiler.rewrite import BIASES, IMAGES_TOO, RULES, rewrite
-from kernelwright.core.device import Device
 
 
 class Network(nn.Module):
@@ -87,15 +84,6 @@ def test_weights_of_a_depthwise_convolution_lie_by_channel(network):
         store.tensor for k in network[2].own() for store in k.body if isinstance(store, Store)
     ]
     assert [t.strides[0] for t in written if t.shape == (16, 1, 3, 3)] == [1]
-
-
-def test_a_graph_may_search_among_the_library_s_algorithms(network):
-    target = Target(str(Device.parse("cuda:sm_90")), 1)
-    options = list(with_search(iter([{"graph": True}]), network[2], target))
-    assert options == [{"graph": True}, {"graph": True, "search": True}]
-    text, runner = around_steps(options[1])
-    assert f"def {runner}(" in text and "benchmark = True" in text
-    compile(text, "runner", "exec")
 
 
 @torch.no_grad()

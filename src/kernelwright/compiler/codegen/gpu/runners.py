@@ -22,17 +22,8 @@ def searched(module, steps, inputs):
 '''
 
 
-SEARCHED_REPLAY = '''\
-def searched_replay(module, steps, inputs):
-    """The same as a graph, for whose capture the library tries its algorithms."""
-    return replayed(module, lambda *given: searched(module, steps, given), inputs)
-'''
-
-
 def around_steps(schedule: Schedule) -> tuple[str, str]:
     """Return the definitions that run the steps as ``schedule`` asks, and the runner's name."""
-    if schedule.get("graph") and schedule.get("search"):
-        return "\n\n".join((replay.REPLAY, SEARCH, SEARCHED_REPLAY)), "searched_replay"
     if schedule.get("graph"):
         return replay.REPLAY, replay.RUNNER
     return (SEARCH, "searched") if schedule.get("search") else ("", "")
@@ -50,16 +41,13 @@ def with_search(
     schedules: Iterator[Schedule], program: Program, target: Target
 ) -> Iterator[Schedule]:
     """Yield ``schedules``; if the library has a choice of algorithms, each is preceded by a variant
-    that searches among them, or followed by it in a CUDA graph: the search is long if there are
-    many convolutions, as graphs are for.
+    that searches among them.
 
     On an H200 the search gained 1.3 to 4 times on 6 of 31 convolutions, all in three dimensions,
     and took 0.1 to 3 s at the first call.
     """
     can_search = searches(program, target)
     for schedule in schedules:
-        searched = {**schedule, "search": True}
-        if "graph" in schedule:
-            yield from (schedule, searched) if can_search else (schedule,)
-        else:
-            yield from (searched, schedule) if can_search else (schedule,)
+        if can_search and "graph" not in schedule:
+            yield {**schedule, "search": True}
+        yield schedule
