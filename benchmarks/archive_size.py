@@ -3,20 +3,21 @@
     python benchmarks/archive_size.py --sizes 10000,100000 [--archive postgresql://me@server/empty]
 
 Each size adds verdicts to the same archive, a hundred on each task, with a proposal and 64 samples
-each; sources have the length of an emitted kernel's. Rows are made in bulk, and the rate is that of
-the archive's own methods, one transaction each, as searches write. Without --archive it is a SQLite
-file in a temporary folder.
+each. The first size is written in bulk as the archive writes it. Larger sizes are multiples of it:
+copies of its rows under other digests. Questions are about a task of the first size, and the rate
+is that of the archive's own methods, one transaction each, as searches write. Without --archive it
+is a SQLite file in a temporary folder.
 """
 
 from __future__ import annotations
 
-import functools
-import itertools
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from kernelwright.archive.connect import connect, parse
 from kernelwright.bench import known
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.evaluation import Cost, Environment, Evaluation, Numerics, Timing
+from kernelwright.core.ids import new_id
 from kernelwright.core.outcome import Reason, ReasonCode, Status
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
@@ -41,22 +43,26 @@ A_TASK = 100
 N_MEASURED = 200
 """Verdicts that the rate is measured with."""
 AT_ONCE = 1000
-SOURCE = "".join(random.Random(0).choices("abcdefghijklmnop \n", k=4000))
+LETTERS = "".join(random.Random(0).choices("abcdefghijklmnop \n", k=100_000))
 SERIES, ROUNDS = ("candidate", "eager", "compile", "eager_graph"), 16
 ENVIRONMENT = Environment("cuda:sm_90", {"gpu": "H200", "torch": "2.11.0", "threads": 9})
 HERE = Here(ENVIRONMENT.device, ENVIRONMENT.facts)
+GAP = 1000
+"""Numbers left free after each copy for the verdicts that measure the rate."""
+COPIED = ("task", "workload", "run", "candidate", "proposal", "evaluation", "timing", "appended")
+"""Tables that grow with the verdicts, in an order in which no row refers to a later table's."""
 
 
-@functools.cache
+@cache
 def task_of(number: int) -> tuple[Task, Workload]:
     task = Task(f"task_{number}", "folder", f"class Model: ...  # {number}\n" * 40)
     return task, Workload(task.digest, (("float32", (8192, 4096)),))
 
 
-def verdict_of(number: int, draw: random.Random) -> tuple[Proposal, Evaluation]:
+def verdict_of(number: int, draw: random.Random, source_bytes: int) -> tuple[Proposal, Evaluation]:
     """The verdict with this number, and the proposal that it is about."""
     task, workload = task_of(number // A_TASK)
-    text = f"{number} {draw.random()}\n{SOURCE}"
+    text = f"{number} {draw.random()}\n{LETTERS[:source_bytes]}"
     candidate = Candidate(text, "triton")
     passed = draw.random() < 0.7
     samples = {name: tuple(int(draw.gauss(40_000, 400)) for _ in range(ROUNDS)) for name in SERIES}
@@ -76,12 +82,11 @@ def verdict_of(number: int, draw: random.Random) -> tuple[Proposal, Evaluation]:
     return Proposal(candidate, "rules", lineage=("fuse", "tile")), found
 
 
-def grow(archive: Archive, engine: sa.Engine, first: int, last: int) -> None:
-    """Add the verdicts with these numbers in bulk, with a run for each task that has ended."""
-    draw = random.Random(first)
-    numbers = itertools.chain([first], range(first - first % A_TASK + A_TASK, last, A_TASK))
+def grow(archive: Archive, engine: sa.Engine, n: int, source_bytes: int) -> None:
+    """Add this many verdicts to an empty archive, with a run for each task that has ended."""
+    draw = random.Random(0)
     runs = {}
-    for number in numbers:
+    for number in range(0, n, A_TASK):
         task, workload = task_of(number // A_TASK)
         archive.add_task(task, [workload])
         runs[task.digest] = archive.start_run(task, Settings())
@@ -89,13 +94,60 @@ def grow(archive: Archive, engine: sa.Engine, first: int, last: int) -> None:
         archive.add_trials(runs[task.digest], ENVIRONMENT, 1, [])  # adds the environment
         archive.finish_run(runs[task.digest], ended)
     writes = engine.execution_options(writes=True)
-    for start in range(first, last, AT_ONCE):
-        made = [verdict_of(number, draw) for number in range(start, min(start + AT_ONCE, last))]
+    for first in range(0, n, AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, n))
+        made = [verdict_of(number, draw, source_bytes) for number in numbers]
         with writes.begin() as connection:
-            newest = connection.scalar(sa.select(sa.func.max(tables.evaluation.c.id)))
-            for table, values in _bulk(made, (newest or 0) + 1, runs):
+            for table, values in _bulk(made, first + 1, runs):
                 connection.execute(table.insert(), values)
-    _set_numbers(engine)
+
+
+class Copies:
+    """Makes copies of the first verdicts and of all that they refer to, under other digests."""
+
+    def __init__(self, engine: sa.Engine, n: int) -> None:
+        """Keep the rows of an archive that has just these ``n`` verdicts."""
+        self._step = n + GAP
+        self._is_server = engine.dialect.name == "postgresql"
+        self._connection = engine.connect()
+        if not self._is_server:  # what a copy refers to is there
+            self._connection.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
+        self._originals = {}
+        for name in COPIED:
+            table = tables.METADATA.tables[name]
+            self._originals[table] = table.to_metadata(sa.MetaData(), name=f"original_{name}")
+            self._do(f'CREATE TEMP TABLE original_{name} AS SELECT * FROM "{name}"')
+            self._connection.commit()
+
+    def add(self, number: int) -> None:
+        """Add the copy with this number, which is 1 or more.
+
+        Its digests end as no other does, and stand near the original's, all over the indexes.
+        """
+        if self._is_server:
+            self._do("SET LOCAL session_replication_role = replica")
+        for table, original in self._originals.items():
+            columns = [c for c in original.c if (table.name, c.name) != ("proposal", "id")]
+            values = sa.select(*(self._value(table.name, column, number) for column in columns))
+            self._connection.execute(table.insert().from_select([c.name for c in columns], values))
+        self._connection.commit()
+
+    def close(self) -> None:
+        """Let the next verdict get a number after those of the copies, and the planner know."""
+        if self._is_server:
+            self._do("SELECT setval('evaluation_id_seq', (SELECT max(id) FROM evaluation))")
+        self._do("ANALYZE")
+        self._connection.commit()
+
+    def _value(self, table: str, column: sa.Column[Any], number: int) -> sa.ColumnElement[Any]:
+        if (table, column.name) in (("evaluation", "id"), ("timing", "evaluation")):
+            return column + number * self._step
+        if column.name in ("digest", "candidate", "task", "workload", "run", "id"):
+            return sa.func.substr(column, 1, sa.func.length(column) - 4) + f"x{number:03x}"
+        return column
+
+    def _do(self, statement: str) -> None:
+        self._connection.exec_driver_sql(statement)
 
 
 def _bulk(
@@ -115,6 +167,7 @@ def _bulk(
             for number, found in numbered
         ],
     )
+    yield tables.appended, [{"id": new_id()} for _ in range(2 * len(made))]  # two for a verdict
     yield (
         tables.timing,
         [
@@ -125,21 +178,11 @@ def _bulk(
     )
 
 
-def _set_numbers(engine: sa.Engine) -> None:
-    """Let a server's next verdict get a number after those that were made in bulk."""
-    if engine.dialect.name == "postgresql":
-        with engine.begin() as connection:
-            connection.exec_driver_sql(
-                "SELECT setval('evaluation_id_seq', (SELECT max(id) FROM evaluation))"
-            )
-            connection.exec_driver_sql("ANALYZE")
-
-
-def rate(archive: Archive, first: int) -> float:
+def rate(archive: Archive, number: int, source_bytes: int) -> float:
     """Verdicts a second, each with its proposal, by the methods that searches call."""
-    draw = random.Random(f"rate {first}")
-    said = [verdict_of(first, draw) for _ in range(N_MEASURED)]
-    task, workload = task_of(first // A_TASK)
+    draw = random.Random(f"rate {number}")
+    said = [verdict_of(number, draw, source_bytes) for _ in range(N_MEASURED)]
+    task, workload = task_of(number // A_TASK)
     archive.add_task(task, [workload])
     run = archive.start_run(task, Settings())
     began_s = time.monotonic()
@@ -154,28 +197,71 @@ def rate(archive: Archive, first: int) -> float:
 def size_bytes(engine: sa.Engine) -> int:
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
-            found = connection.exec_driver_sql("SELECT pg_database_size(current_database())")
+            tables_of_archive = "FROM pg_tables WHERE schemaname = 'public'"
+            size = "sum(pg_total_relation_size(quote_ident(tablename)::regclass))"
+            found = connection.exec_driver_sql(f"SELECT {size} {tables_of_archive}")
             return int(found.scalar_one())
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         return int(pages) * int(connection.exec_driver_sql("PRAGMA page_size").scalar_one())
 
 
-def seconds(work: Callable[[], object]) -> float:
+def server_ms(engine: sa.Engine, work: Callable[[], object]) -> dict[str, float]:
+    """Milliseconds of a server's processor for each of the appends and queries of some work; they
+    depend little on what else the machine does. The server has to be on this host."""
+    n = Counter[str]()
+
+    def note(*told: Any) -> None:
+        n[told[2].split()[0]] += 1
+
+    def taken_ns() -> int:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql("SELECT pid FROM pg_stat_activity").scalars()
+            files = [Path(f"/proc/{pid}/schedstat") for pid in found]
+        return sum(int(file.read_text().split()[0]) for file in files if file.exists())
+
+    began_ns = taken_ns()
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    work()
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    took_ms = (taken_ns() - began_ns) / 1e6
+    if not n["INSERT"]:
+        return {"server ms a query": took_ms / n["SELECT"]}
+    return {"server ms an append": took_ms / (2 * N_MEASURED)}
+
+
+def seconds(work: Callable[[], object], times: int = 3) -> float:
     """The least time of three: other programs only add to it."""
     took_s = []
-    for _ in range(3):
+    for _ in range(times):
         began_s = time.monotonic()
         work()
         took_s.append(time.monotonic() - began_s)
     return min(took_s)
 
 
+def begin_search(archive: Archive, n: int) -> None:
+    """Read what searches read when they begin, for ten tasks of the first size."""
+    for number in range(10):
+        task, _ = task_of(number * n // A_TASK // 10)
+        archive.history(task.digest)
+        archive.calls(task.digest)
+        archive.past_calls(without_task=task.digest)
+        archive.newest_trials(task.digest, environment=ENVIRONMENT.digest)
+        archive.past_trials(device=ENVIRONMENT.device, version=1, n=1000)
+        archive.runs(task.digest)
+
+
 def asked(archive: Archive, url: str, n: int, folder: Path) -> dict[str, float]:
-    """The seconds of what users ask."""
+    """The seconds of what users ask, about a task of the first size."""
     middle, _ = task_of(n // A_TASK // 2)
     settings = replace(Settings(), archive=url, device="cuda")
+    best = best_of(archive, middle)
+    assert best is not None
+    digest = best[0].candidate.digest
     return {
         "show best": seconds(lambda: best_of(archive, chosen_task(archive, None))),
+        "show best of a task by name": seconds(lambda: chosen_task(archive, middle.name)),
+        "show a candidate": seconds(lambda: archive.lineage(digest)),
         "exemplars": seconds(lambda: ranking.exemplars(archive.history(middle.digest), 6, seed=0)),
         "resume a task": seconds(
             lambda: (
@@ -186,6 +272,7 @@ def asked(archive: Archive, url: str, n: int, folder: Path) -> dict[str, float]:
         "report of a task": seconds(
             lambda: page.write(archive, folder / "one.html", task=middle.digest)
         ),
+        "report of all": seconds(lambda: page.write(archive, folder / "all.html"), times=1),
         "status": seconds(lambda: (archive.activities(), archive.counts())),
     }
 
@@ -193,23 +280,31 @@ def asked(archive: Archive, url: str, n: int, folder: Path) -> dict[str, float]:
 @click.command(help=__doc__)
 @click.option("--sizes", default="10000,100000", show_default=True, help="Verdicts, in order.")
 @click.option("--archive", "url", default="", help="An empty database.")
-@click.option("--whole-report", is_flag=True, help="Time the report of all tasks too.")
-def main(sizes: str, url: str, whole_report: bool) -> None:
+@click.option("--source-bytes", default=4000, show_default=True, help="The length of a source.")
+def main(sizes: str, url: str, source_bytes: int) -> None:
+    first, *others = map(int, sizes.split(","))
     with tempfile.TemporaryDirectory() as folder:
         url = url or f"{folder}/archive.sqlite"
         engine = connect(parse(url), create=True)
-        n = 0
         with Archive(url) as archive:
-            for wanted in map(int, sizes.split(",")):
-                grow(archive, engine, n, wanted)
-                n = wanted
-                facts = {"verdicts a second": rate(archive, n)}
-                _, n_verdicts = archive.counts()  # with those that measured the rate
-                facts |= {"kB a verdict": size_bytes(engine) / n_verdicts / 1e3}
-                facts |= asked(archive, url, n, Path(folder))
-                if whole_report:
-                    out = Path(folder, "all.html")
-                    facts["report of all"] = seconds(lambda: page.write(archive, out))  # noqa: B023
+            grow(archive, engine, first, source_bytes)
+            copies = Copies(engine, first)
+            number = 1
+            for n in (first, *others):
+                began_s = time.monotonic()
+                while number < n // first:
+                    copies.add(number)
+                    number += 1
+                copies.close()
+                facts = {"seconds of copying": time.monotonic() - began_s}
+                _, n_verdicts = archive.counts()
+                facts["kB a verdict"] = size_bytes(engine) / n_verdicts / 1e3
+                adding = partial(rate, archive, first + n // first, source_bytes)
+                if engine.dialect.name == "postgresql":
+                    facts |= server_ms(engine, adding)
+                    facts |= server_ms(engine, partial(begin_search, archive, first))
+                facts["verdicts a second"] = adding()
+                facts |= asked(archive, url, first, Path(folder))
                 told = "  ".join(f"{name} {value:.3g}" for name, value in facts.items())
                 click.echo(f"{engine.dialect.name} {n}: {told}")
         engine.dispose()

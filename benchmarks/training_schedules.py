@@ -44,9 +44,10 @@ LOOKED_AT = 24
 CALLS = 15
 L2_BYTES = 256 << 20
 KNOBS = {
-    "flat": ("block", "warps"), "columns": ("columns", "warps"), "windows": ("windows", "warps"),
-    "rows": ("block", "row_warps"), "attention": ("tile", "precision"),
-    "product": ("tile, terms", "precision", "tile_warps", "stages", "tile, tile_warps, precision"),
+    "flat": ("elements", "warps"), "columns": ("columns", "warps"), "windows": ("windows", "warps"),
+    "rows": ("elements", "row_warps"), "attention": ("tile_m", "precision"),
+    "product": ("tile_m, tile_n, terms", "precision", "tile_warps", "stages",
+                "tile_m, tile_n, tile_warps, precision"),
 }  # fmt: skip
 """By family; of several in one text, every combination."""
 FAMILY = {

@@ -17,7 +17,7 @@ from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.tuner.cost_model import CostModel, Groups
 from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
-from kernelwright.tuner.process import process_for
+from kernelwright.tuner.process import TunerProcess, process_for
 from kernelwright.tuner.question import question_of, why_untunable
 from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.similar import Winners
@@ -33,6 +33,7 @@ class Tuned:
     """A tuner that stands ready, and what it works with."""
 
     judge: Judge
+    process: TunerProcess
     runner: TrialRunner
     model: CostModel
     tuner: Tuner
@@ -83,4 +84,4 @@ def tuned(
                 builds_ahead=judge.machine.backend.compiles_elsewhere,
                 on_trials=on_trials,
             )
-            yield Tuned(judge, runner, model, tuner)
+            yield Tuned(judge, process, runner, model, tuner)

@@ -35,22 +35,23 @@ def test_a_graph_is_replayed_on_new_inputs_and_steps_aside_for_others(given) -> 
 
 
 @torch.no_grad()
-def test_a_graph_of_a_step_of_decoding_fills_the_cache_that_it_is_given() -> None:
+@pytest.mark.parametrize("form", forms.CAPTURED)
+def test_a_graph_of_a_step_of_decoding_fills_the_cache_that_it_is_given(form) -> None:
     pytest.importorskip("transformers")
     from benchmarks.whole_models import made
 
     given = Given(*made("llama_decode", True, "cuda"))
-    assert forms.GRAPH in forms.usable(given)
+    assert form in forms.usable(given)
     expected = given.run(given.model).logits.clone()
-    graphed = forms.made(forms.GRAPH, given)
+    graphed = forms.made(form, given)
     for _ in range(2):
         torch.testing.assert_close(given.run(graphed).logits, expected)
 
 
-def test_every_form_of_the_library_is_timed(given, tmp_path, monkeypatch) -> None:
+def test_both_graphs_of_a_model_are_timed(given, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     import kernelwright as kw
 
     found: Accelerated = kw.accelerate(given.model, given.args[0], budget_s=40)
-    assert set(forms.LIBRARY) <= set(found.times_ns), found.failed_forms
+    assert {forms.EAGER, *forms.CAPTURED} <= set(found.times_ns), found.failed_forms
     assert found.library in forms.LIBRARY and callable(found.fastest(given.args[0]))

@@ -27,6 +27,10 @@ from kernelwright.core.task import Task, Workload
 from kernelwright.core.trial import Trial
 
 _BY_TIME = (tables.run, tables.call)
+PAST_CALLS = 5000
+"""The most calls on other tasks that a search learns from."""
+_AFTER_DIGITS = "g"
+"""A character that sorts after all hexadecimal digits."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,27 @@ class Archive:
             query = query.where(tables.task.c.name == name)
         return [rows.to_task(row) for row in self._read(query)]
 
+    def newest_tasks(self, n: int) -> list[Task]:
+        """The ``n`` tasks that were run last, in the order in which they were first run."""
+        run = tables.run
+        times = (
+            sa.select(
+                run.c.task,
+                sa.func.min(run.c.id).label("first"),
+                sa.func.max(run.c.id).label("last"),
+            )
+            .group_by(run.c.task)
+            .order_by(sa.desc("last"))
+            .limit(n)
+            .subquery()
+        )
+        query = sa.select(tables.task).join(times, times.c.task == tables.task.c.digest)
+        return [rows.to_task(row) for row in self._read(query.order_by(times.c.first))]
+
+    def count_tasks(self) -> int:
+        [row] = self._read(sa.select(sa.func.count().label("n")).select_from(tables.task))
+        return int(row["n"])
+
     def find_task(self, digest: str) -> Task | None:
         """The task with exactly this digest, if there is one."""
         found = self._read(sa.select(tables.task).where(tables.task.c.digest == digest))
@@ -343,6 +368,24 @@ class Archive:
         query = sa.select(trial).where(wanted & (trial.c.tuner_version == version))
         return [found for _, found in self._trials(query.order_by(trial.c.id))]
 
+    def trials_everywhere(self, task: str) -> list[tuple[Environment, int, Trial]]:
+        """All trials of a task, oldest first, each with its environment and the tuner's version."""
+        trial = tables.trial
+        query = sa.select(trial).where(trial.c.task == task).order_by(trial.c.id)
+        versions = [row["tuner_version"] for row in self._read(query)]
+        found = self._trials(query)
+        named = {digest for (_, digest), _ in found}
+        places = {
+            row["digest"]: Environment(row["device"], row["facts"])
+            for row in self._read(
+                sa.select(tables.environment).where(tables.environment.c.digest.in_(named))
+            )
+        }
+        return [
+            (places[digest], version, one)
+            for version, ((_, digest), one) in zip(versions, found, strict=True)
+        ]
+
     def past_trials(
         self, *, device: str, version: int, n: int, without_task: str = ""
     ) -> dict[tuple[str, str], list[Trial]]:
@@ -394,7 +437,8 @@ class Archive:
         return self.trials(task, environment=environment, version=newest)
 
     def past_calls(self, *, without_task: str) -> list[PastCall]:
-        """What came of the generators' calls on all tasks but one."""
+        """What came of the newest ``PAST_CALLS`` of the generators' calls on all tasks but one,
+        oldest first."""
         call, run, proposal, found = tables.call, tables.run, tables.proposal, tables.evaluation
         passed = (
             sa.select(found.c.id)
@@ -413,7 +457,8 @@ class Archive:
             .join(tables.task, tables.task.c.digest == run.c.task)
             .where(run.c.task != without_task, call.c.purpose.in_(("write", "repair", "optimise")))
         )
-        return [rows.to_past_call(row) for row in self._read(query.order_by(call.c.id))]
+        newest = self._read(query.order_by(call.c.id.desc()).limit(PAST_CALLS))
+        return [rows.to_past_call(row) for row in reversed(newest)]
 
     def lineage(self, digest: str) -> list[Proposal]:
         """The first proposal of a candidate and those it refines, the earliest ancestor first.
@@ -494,8 +539,10 @@ class Archive:
 
     def _the_one(self, table: sa.Table, prefix: str) -> sa.RowMapping:
         full = prefix if prefix.startswith("b2:") else f"b2:{prefix}"
-        query = sa.select(table).where(table.c.digest.startswith(full, autoescape=True))
-        found = self._read(query.order_by(table.c.digest).limit(3))
+        # A range, since databases use no index for LIKE.
+        wanted = (table.c.digest >= full) & (table.c.digest < full + _AFTER_DIGITS)
+        query = sa.select(table).where(wanted).order_by(table.c.digest).limit(3)
+        found = [row for row in self._read(query) if row["digest"].startswith(full)]
         if len(found) == 1:
             return found[0]
         if not found:

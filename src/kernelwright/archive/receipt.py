@@ -43,7 +43,7 @@ _WRONG = (
     ValueError,
 )  # fmt: skip
 """What content that nobody wrote down so raises when it is put together."""
-OF_SETTINGS = ("threads", "cache", "max_autotune")
+OF_SETTINGS = ("threads", "cache", "max_autotune", "compiled")
 """Facts of an environment that are settings too."""
 CACHES = ("cold", "warm")
 MOST_NS = 2**63 - 1
@@ -218,8 +218,9 @@ def _require_settings(environment: Environment) -> None:
     threads, cache = facts.get("threads", 1), facts.get("cache", CACHES[0])
     if type(threads) is not int or threads < 1 or cache not in CACHES:
         raise ValueError(f"no verdict has threads {threads!r:.40} and cache {cache!r:.40}")
-    if type(facts.get("max_autotune", True)) is not bool:
-        raise ValueError("max_autotune is true or false")
+    for name in ("max_autotune", "compiled"):
+        if type(facts.get(name, True)) is not bool:
+            raise ValueError(f"{name} is true or false")
 
 
 def _require_samples(timing: Timing) -> None:

@@ -59,6 +59,7 @@ task = sa.Table(
     _column("entry"),
     _column("payload", sa.LargeBinary, null=True),
     _column("import_roots", Packed),
+    sa.Index("task_by_name", "name"),
 )
 workload = sa.Table(
     "workload",
@@ -86,7 +87,7 @@ run = sa.Table(
     _column("version"),
     _column("started_at"),
     _column("finished_at", null=True),  # filled later, as settings["ended"] is; no other is
-    sa.Index("run_by_task", "task"),
+    sa.Index("run_by_task", "task", "id"),
     sa.Index(
         "run_not_finished",
         "id",
@@ -217,6 +218,8 @@ trial = sa.Table(
     _column("created_at"),
     _column("expected_ns", REAL, null=True),  # null, like the next, in trials of before it was kept
     _column("outline", of="outline.digest", null=True),
+    _column("low_ns", REAL, null=True),  # null, like the next, in trials of before it was kept
+    _column("high_ns", REAL, null=True),
     sa.Index("trial_by_task", "task"),
 )
 

@@ -40,7 +40,7 @@ def chapter(task: Task, settings: Settings, here: Here) -> Chapter | None:
     with Archive(settings.archive) as archive:
         if not archive.runs(task.digest):
             return None
-        found = chapters(archive, task.digest, is_wanted=here.is_of)
+        found = chapters(archive, [task], is_wanted=here.is_of)
     return found[0] if found else None
 
 

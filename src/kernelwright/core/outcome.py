@@ -116,6 +116,11 @@ class ReasonCode(StrEnum):
     OUTPUT_DTYPE = "output_dtype", Status.WRONG_DTYPE, "An output has another dtype."
     OUTPUT_VALUES = "output_values", Status.WRONG_VALUES, "An output has wrong values."
 
+    NOT_ADMITTED = (
+        "not_admitted",
+        Status.REJECTED,
+        "The grammar of trials does not admit the file; only the fast judge of training asks.",
+    )
     NOT_A_TENSOR = "not_a_tensor", Status.REJECTED, "An output is not a plain torch.Tensor."
     OUTPUT_DEVICE = "output_device", Status.REJECTED, "An output is on another device."
     OUTPUT_FOLDED = (

@@ -108,13 +108,15 @@ class Settings:
     try_admitted: bool = with_option(
         False,
         Option(
-            "Try models' Triton kernels before they are judged, if a grammar admits their text.",
+            "Try models' Triton kernels before they are judged, under several schedules, if a "
+            "grammar admits their text.",
             flag="--try-admitted",
             default="no",
         ),
     )
     """True: what models write is tried in a warm process with the user's rights, if a grammar over
-    its syntax admits it. What is right and clearly slower than the best trial gets no verdict."""
+    its syntax admits it. A file with a schedule line is tried under several schedules, and the
+    fastest is judged. What is right and clearly slower than the best trial gets no verdict."""
     archive: str = with_option(
         "sqlite:///kernelwright-out/archive.sqlite",
         Option(
@@ -152,6 +154,10 @@ class Settings:
     )
     """True: torch.compile's max-autotune, on a GPU with and without CUDA graphs, is among the
     library settings of which the strongest counts."""
+    compiled: bool = True
+    """False: torch.compile is not among the library settings, so that a verdict says how a
+    candidate compares with eager code. Whole models are searched so: there the model is compiled,
+    with and without the candidate."""
     timed: bool = True
     """False: candidates are only checked. Nothing can win then, and a dialect is done with when
     something in it is right."""

@@ -6,14 +6,15 @@ judge's verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from kernelwright.compiler.rewrite import LAYOUTS, RULES
-from kernelwright.core.candidate import Proposal
+from kernelwright.core import schedule_line
+from kernelwright.core.candidate import Exemplar, Proposal
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.loaders.trace import Trace
 from kernelwright.suites.composed.lessons import PROPOSER, prose
@@ -49,10 +50,13 @@ KINDS = {
 }
 
 
-def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
-    """Return the three parts of an answer; the prose describes the code and its verdict."""
+def answer(proposal: Proposal, found: Evaluation, trace: Trace | None, chosen: str = "") -> str:
+    """Return the three parts of an answer; the prose describes the code and its verdict.
+
+    ``chosen`` is a line on the choice of the schedule, if there was one.
+    """
     if proposal.proposer == PROPOSER and found.passed:
-        return lesson_answer(*proposal.lineage, code=proposal.candidate.source)
+        return lesson_answer(*proposal.lineage, code=proposal.candidate.source, chosen=chosen)
     schedule = proposal.schedule.get("kernels", {})
     return _template(TEMPLATE).render(
         code=proposal.candidate.source.strip("\n"),
@@ -64,13 +68,35 @@ def answer(proposal: Proposal, found: Evaluation, trace: Trace | None) -> str:
         knobs=list(_knobs(schedule)),
         kinds=[KINDS[kind] for kind in found.kinds if kind in KINDS],
         verdict=_verdict(found),
+        chosen=chosen,
     )
 
 
-def lesson_answer(form: str, *, code: str) -> str:
+def lesson_answer(form: str, *, code: str, chosen: str = "") -> str:
     """Return the three parts of the answer for a kernel that was composed by a form."""
     analysis, design = prose(form)
+    design = " ".join(filter(None, (design, chosen)))
     return _template(LESSON).render(analysis=analysis, design=design, code=code.strip("\n"))
+
+
+def choice(proposal: Proposal, found: Evaluation, shown: Sequence[Exemplar]) -> str:
+    """Return a line on what the schedule changes of the fastest kernel that the prompt shows, and
+    what that brings, as measured; empty if there is nothing to tell."""
+    mine, speed = schedule_line.read(proposal.candidate.source), found.speedup
+    timed = [each for each in shown if each.evaluation.speedup is not None]
+    if not mine or speed is None or not timed:
+        return ""
+    best = max(timed, key=_median)
+    other = schedule_line.read(best.proposal.candidate.source)
+    if other.keys() != mine.keys() or other == mine:
+        return ""
+    moves = [f"{name} {other[name]} to {mine[name]}" for name in mine if other[name] != mine[name]]
+    return f"{', '.join(moves)}: {speed.median / _median(best):.2g} times as fast."
+
+
+def _median(exemplar: Exemplar) -> float:
+    speedup = exemplar.evaluation.speedup
+    return 0.0 if speedup is None else speedup.median
 
 
 def _reference(trace: Trace | None) -> dict[str, Any] | None:

@@ -13,6 +13,9 @@ from kernelwright.dataset.parquet import arrow, clean
 
 FILE = "pairs.parquet"
 SPLITS = ("train", "validation")
+MEASURED = "measured"
+"""The status of a kernel that the tuner found right and timed, whose program the judge has passed
+under another schedule."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,11 @@ class Pair:
     """Performance analysis, algorithm design and code."""
     code: str
     status: str
+    """The judge's, or ``MEASURED``."""
     kinds: tuple[str, ...]
     speedup: float | None
-    """Median speedup against the strongest library setting; None if it was not timed."""
+    """Median speedup against the strongest library setting, or for ``MEASURED`` against eager; None
+    if it was not timed."""
     speedup_low: float | None
     speedup_high: float | None
     """The upper end of the speedup's 95 % interval; ``speedup_low`` is the lower end."""

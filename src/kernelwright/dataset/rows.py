@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import math
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +19,10 @@ from kernelwright.core.device import Device
 from kernelwright.core.evaluation import Evaluation
 from kernelwright.core.outcome import Status
 from kernelwright.core.task import Task
-from kernelwright.dataset.answer import answer
-from kernelwright.dataset.pairs import Pair
+from kernelwright.core.trial import NO_JUDGE
+from kernelwright.dataset.answer import answer, choice
+from kernelwright.dataset.grid import Measured
+from kernelwright.dataset.pairs import MEASURED, Pair
 from kernelwright.loaders.trace import Trace
 from kernelwright.proposers.swarm.device_facts import facts
 from kernelwright.proposers.swarm.prompt import generator
@@ -28,6 +32,8 @@ from kernelwright.suites.composed.lessons import PROPOSER
 History = list[tuple[Proposal, Evaluation]]
 FAILED_SHARE = 4
 """At most one in this many of a task's kept candidates is a failed one."""
+CONTRASTIVE = 4
+"""One in this many lessons from a grid has a further, contrastive one."""
 N_SHOWN = 2
 """Kernels in a prompt that shows exemplars, the default of contrastive training."""
 LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
@@ -55,6 +61,21 @@ class KeptTask:
     trace: Trace | None
     split: str
     judged: tuple[KeptCandidate, ...]
+    measured: tuple[Measured, ...] = ()
+    """Timed schedules from grids, each with its text."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How answers are drawn from a grid's schedules."""
+
+    keep: int
+    """Number of answers for each program on each device."""
+    temperature: float
+    """An answer is drawn with a probability in proportion to its speed to the power of one over
+    this: near 0 only the fastest, infinite for all alike."""
+    contrast: float
+    """Smallest ratio of the speeds of two kernels that a prompt shows."""
 
 
 def chosen(histories: Sequence[tuple[str, History]], keep: int) -> list[KeptCandidate]:
@@ -121,6 +142,59 @@ def lessons(kept: KeptTask) -> Iterator[Pair]:
             yield _pair(kept, first, shown)
 
 
+def measured_lessons(kept: KeptTask, drawing: Drawing) -> Iterator[Pair]:
+    """Yield the pairs of a task's measured schedules.
+
+    Of each program on each device ``drawing.keep`` schedules are answers, drawn by their speed. A
+    quarter as many pairs more, at least one, are contrastive: the prompt shows measured kernels
+    of clearly different speeds, and the answer is one that is surely faster than all of them.
+    """
+    groups: dict[tuple[str, ...], list[Measured]] = {}
+    for row in kept.measured:
+        if row.time_ns is not None and row.code:
+            groups.setdefault((row.program, row.device, row.environment), []).append(row)
+    for key, rows in sorted(groups.items()):
+        draw = random.Random(f"{kept.task.digest} {key[0]}")
+        order = sorted(rows, key=lambda row: _drawn(row, drawing.temperature, draw))
+        for row in order[: drawing.keep]:
+            yield _pair(kept, _as_kept(row))
+        for row in order[: max(1, drawing.keep // CONTRASTIVE)]:
+            shown = _slower(row, rows, drawing.contrast, draw)
+            if shown:
+                yield _pair(kept, _as_kept(row), shown)
+
+
+def _drawn(row: Measured, temperature: float, draw: random.Random) -> float:
+    """Return a key whose order draws rows without replacement by the weights of ``Drawing``.
+
+    Source:
+        The Gumbel-top-k trick: Kool et al., arXiv 1903.06059.
+    """
+    assert row.time_ns is not None
+    noise = -math.log(-math.log(draw.uniform(1e-12, 1 - 1e-12)))
+    return math.log(row.time_ns) / temperature - noise
+
+
+def _slower(
+    row: Measured, rows: Sequence[Measured], contrast: float, draw: random.Random
+) -> tuple[Exemplar, ...]:
+    """Choose kernels to show before the answer ``row``: ones that are surely slower than it, of
+    speeds that differ by ``contrast``."""
+    fast = _as_kept(row).evaluation.speedup
+    assert fast is not None
+    others = [_as_kept(other) for other in rows if other.candidate != row.candidate]
+    slower = [
+        (other.proposal, other.evaluation)
+        for other in others
+        if (speed := other.evaluation.speedup) is not None and speed.high < fast.low
+    ]
+    return tuple(exemplars(slower, N_SHOWN, draw.randrange(1 << 30), contrast))
+
+
+def _as_kept(row: Measured) -> KeptCandidate:
+    return KeptCandidate("grid", row.proposal, row.trial.as_evaluation(row.task, row.place))
+
+
 def _beaten(best: KeptCandidate, others: Sequence[KeptCandidate]) -> tuple[Exemplar, ...]:
     """Choose kernels of a group to show beside its best: ones that are certainly slower.
 
@@ -138,7 +212,7 @@ def _beaten(best: KeptCandidate, others: Sequence[KeptCandidate]) -> tuple[Exemp
 
 def _pair(kept: KeptTask, judged: KeptCandidate, shown: tuple[Exemplar, ...] = ()) -> Pair:
     proposal, found = judged.proposal, judged.evaluation
-    speedup = found.speedup
+    speedup, is_trial = found.speedup, found.judge_version == NO_JUDGE
     provenance = _provenance(kept.task, judged)
     provenance["shown"] = [exemplar.proposal.candidate.digest for exemplar in shown]
     return Pair(
@@ -148,9 +222,9 @@ def _pair(kept: KeptTask, judged: KeptCandidate, shown: tuple[Exemplar, ...] = (
         dialect=proposal.candidate.dialect,
         device=found.environment.device,
         prompt=_prompt(kept.task, proposal, found, shown),
-        answer=answer(proposal, found, kept.trace),
+        answer=answer(proposal, found, kept.trace, choice(proposal, found, shown)),
         code=proposal.candidate.source,
-        status=found.status.value,
+        status=MEASURED if found.passed and is_trial else found.status.value,
         kinds=found.kinds,
         speedup=speedup and speedup.median,
         speedup_low=speedup and speedup.low,

@@ -20,6 +20,7 @@ from kernelwright.core.errors import DeviceError
 from kernelwright.core.evaluation import Environment, Evaluation
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task, Workload
+from kernelwright.judge.baselines.library_settings import settings_of
 from kernelwright.judge.baselines.runs import N_QUICK, BaselineRuns, is_crowded
 from kernelwright.judge.devices import environment
 from kernelwright.judge.machine import Machine
@@ -117,7 +118,12 @@ class Judge:
                 machine,
                 self.stopwatch,
                 one_by_one=self._for_library,
-                max_autotune=self.settings.max_autotune,
+                settings=settings_of(
+                    backend.kind,
+                    self.task.precision,
+                    max_autotune=self.settings.max_autotune,
+                    compiled=self.settings.compiled,
+                ),
             )
             self._stack.callback(self._baselines.close)
             self._pipeline = Pipeline(

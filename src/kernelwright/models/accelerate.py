@@ -8,7 +8,7 @@ outputs are still right and the whole model is faster with it than without, by a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,13 @@ from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.models import forms
 from kernelwright.models.clock import speedup
-from kernelwright.models.gate import Deviation, Gate
+from kernelwright.models.gate import Deviation, Gate, why_unsteady
 from kernelwright.models.given import Given
 from kernelwright.models.profile import Group, example_of, profile
 from kernelwright.models.swap import Swapped, missing, put_in, take_out
 from kernelwright.models.whole import WholeModel
 from kernelwright.runtime.build import build
-from kernelwright.runtime.calls import ByPosition
+from kernelwright.runtime.calls import ByPosition, Uncallable
 from kernelwright.runtime.dispatch import Key, forms_of, modes_of
 from kernelwright.search.result import OnProgress, Progress, Result, write_source
 from kernelwright.workers.workers import Workers
@@ -46,11 +46,10 @@ tried in the model. A call of a module alone counts its time on the host, of whi
 the model has none."""
 MIN_SEARCH_S = 8.0
 """The least time of one search; the budget is spent on as many groups as that allows."""
-BESIDE_S = 30.0
-"""Seconds that a search takes besides its budget: to open the judge, to compile the library's
-settings, for the last verdicts, and to weigh the kernel in the model. Measured beside an H200 with
-12 cores. After the first search none is begun with less time left."""
-MOST_SHARE = 0.4
+BESIDE_S = 20.0
+"""Seconds that a search takes besides its budget: to open the judge, for the last verdicts, and to
+weigh the kernel in the model. After the first search none is begun with less time left."""
+MOST_SHARE = 0.6
 """The largest part of what is left of the budget that one search takes."""
 CLOCK_SHARE, MIN_CLOCK_S = 0.03, 3.0
 """The time of one comparison of the whole model, as a share of the budget, and at least."""
@@ -94,24 +93,39 @@ class Accelerated:
     @property
     def library(self) -> str:
         """The fastest of the library's own forms; empty if nothing was timed."""
-        names = [name for name in self.times_ns if name in forms.LIBRARY]
-        return forms.fastest(names, self.times_ns)
+        return self._fastest(forms.LIBRARY)
+
+    @property
+    def plain(self) -> str:
+        """The fastest form without kernels: the library's, or a CUDA graph of compiled code."""
+        return self._fastest(forms.WITH_KERNELS)
 
     @property
     def form(self) -> str:
-        """The fastest form with kernels; empty if no kernel was kept."""
-        names = [name for name in self.times_ns if name not in forms.LIBRARY]
-        return forms.fastest(names, self.times_ns)
+        """The fastest form that the library does not have: with kernels if some were kept, or a
+        CUDA graph of compiled code; empty if there is none."""
+        return self._fastest([forms.OWN, *(forms.WITH_KERNELS.values() if self.kernels else ())])
 
     @property
     def speedup(self) -> Ratio | None:
-        """End to end: the fastest library form's time over the fastest form's with kernels; None
-        if no kernel was kept."""
-        return self.over_library(self.form) if self.kernels and self.times_ns else None
+        """End to end: the fastest library form's time over that of ``form``; None if that is not
+        faster."""
+        ratio = self.over_library(self.form) if self.form and self.library else None
+        return ratio if ratio and ratio.is_win else None
+
+    @property
+    def by_kernels(self) -> Ratio | None:
+        """The part of ``speedup`` that is the kernels': the time of the fastest form without them
+        over that of the fastest with them; None if no kernel was kept."""
+        with_kernels = self._fastest(forms.WITH_KERNELS.values()) if self.kernels else ""
+        return speedup(self.times_ns, with_kernels, self.plain) if with_kernels else None
 
     def over_library(self, form: str) -> Ratio:
         """How many times as fast a form is as the fastest one of the library."""
         return speedup(self.times_ns, form, self.library)
+
+    def _fastest(self, names: Iterable[str]) -> str:
+        return forms.fastest([name for name in names if name in self.times_ns], self.times_ns)
 
     def fastest(self, inputs: Any) -> Callable[..., Any]:
         """The model in the fastest form that was measured, for inputs like those given.
@@ -119,7 +133,8 @@ class Accelerated:
         It is the model itself, what torch.compile makes of it, or a CUDA graph of it, whose outputs
         the next call overwrites.
         """
-        return forms.made(forms.library_form(self.form or self.library), Given(self.model, inputs))
+        name = self.form if self.speedup else self.library
+        return forms.made(forms.without_kernels(name), Given(self.model, inputs))
 
     def __repr__(self) -> str:
         n_kept = sum(step.outcome == "kept" for step in self.steps)
@@ -222,16 +237,17 @@ class Acceleration:
         """The same; an exception leaves kernels in the model."""
         self.tell("computing the exact outputs")
         self.gate = Gate(self.given)
+        self.whole.why_wrong = lambda outputs: self.gate.compare(outputs).why_refused
         self.tell("profiling")
         waiting = profile(self.given)
-        self.whole.make_library()
+        self.whole.make_plain()
         while waiting:
             group = waiting.pop(0)
             step = self.tried(group, waiting)
             self.found.steps.append(step)
             self.on_step(step)
             if step.outcome == "kept":  # what is inside it is served with it
-                waiting = [other for other in waiting if not group.holds(other)]
+                waiting = [left for other in waiting if (left := other.beside(group)).paths]
             if step.result is not None and step.result.interrupted:
                 self.found.interrupted = True
                 break
@@ -244,7 +260,7 @@ class Acceleration:
         why = group.why_not or self.why_skipped(group, left_s)
         if why:
             return Step(group, "skipped", why)
-        others = sum(other.worth for other in waiting if not group.holds(other))
+        others = sum(other.worth * (1.0 - group.holds(other)) for other in waiting)
         share = group.worth / (group.worth + others)
         budget_s = max(MIN_SEARCH_S, (left_s - BESIDE_S) * min(share, MOST_SHARE))
         path = group.paths[0]
@@ -252,12 +268,16 @@ class Acceleration:
         try:
             module = self.given.model.get_submodule(path)
             target = module if group.call.is_plain else ByPosition(module, group.call)
+            if why := why_unsteady(Given(target, example)):
+                return Step(group, "skipped", why)
             name = f"{group.kind}-{path.replace('.', '-')}"
             task = load(target, inputs=example, name=name)
-            in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False)
+            in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False, compiled=False)
             result = self.search(task, in_turn)
         except KernelwrightError as error:
             return Step(group, "failed", f"{error.what}: {error.seen}"[:300])
+        except Uncallable as error:
+            return Step(group, "failed", str(error)[:300])
         found = self.most_promising(result)
         if found.best is None or found.source_path is None:
             return Step(group, "no win", _why_no_win(result), result)
@@ -331,18 +351,18 @@ class Acceleration:
 
     def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
         """How many times as fast the whole model is with these kernels as without."""
-        return self.whole.brought(kernels)
+        return self.whole.brought(kernels, self.put_in - kernels.keys())
 
     def measure(self) -> None:
-        """Time the model with kernels beside all forms of the library; undo it where these win."""
+        """Time the model with kernels beside all forms without; undo it where these win."""
         self.found.times_ns = self.whole.time_all(self.found.kernels)
-        ratio = self.found.speedup
+        ratio = self.found.by_kernels
         if self.found.kernels and (ratio is None or not ratio.is_win):
             take_out(self.given.model, self.found.kernels)
             self.put_in.clear()
             self.found.kernels.clear()
             self.found.steps = [
-                replace(step, outcome="dropped", why=f"{self.found.library} is as fast")
+                replace(step, outcome="dropped", why=f"{self.found.plain} is as fast")
                 if step.outcome == "kept"
                 else step
                 for step in self.found.steps

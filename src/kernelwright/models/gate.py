@@ -22,6 +22,9 @@ TAIL = "99th percentile of the"
 REGRETS = {"largest": 0.20, "mean": 0.06, TAIL: 0.20}
 """Bounds in nat on the argmax regret of logits, unless the library's own is half as large.
 Source: the gate of pegainfer's pull request 194, which told right from wrong decoders."""
+OTHER_ROW = 0.5
+"""A row of an output that rounding changes by more than this share of its largest number counts as
+another row: the module has chosen something else, as a router does between experts."""
 LEAST_CLASSES = 1000
 """An output with at least so many numbers in its last dimension, and float, counts as logits."""
 
@@ -79,6 +82,27 @@ class Gate:
                 regret = max(regret or 0.0, regrets.max().item())
                 why = why or _regret_refused(regrets, noise)
         return Deviation(kernels, library, allowed, regret, why, self.is_exact)
+
+
+def why_unsteady(given: Given) -> str:
+    """Why no kernel of a module can be told right from wrong; empty where one can.
+
+    ``given`` is the module with its inputs. What it chooses hangs on rounding if in a wider type it
+    chooses otherwise for some rows, as the router of a mixture of experts does.
+    """
+    outputs = [t.clone() for t in tensors_of(given.run(given.model))]
+    for mine, exact in zip(outputs, _exact(given, outputs) or [], strict=False):
+        if not mine.dim() or not mine.numel():
+            continue
+        off = (mine.double() - exact).abs().amax(-1)
+        allowed = OTHER_ROW * exact.abs().amax(-1) if mine.is_floating_point() else 0.0
+        n_others = int((off > allowed).sum())
+        if n_others:
+            return (
+                f"rounding makes {n_others} of {off.numel()} rows of its output others; its parts "
+                "are searched"
+            )
+    return ""
 
 
 def _exact(given: Given, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:

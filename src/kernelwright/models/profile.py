@@ -8,7 +8,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -57,11 +57,26 @@ class Group:
         """The share of the model's time that the best possible kernel would save."""
         return self.share * self.room
 
-    def holds(self, other: Group) -> bool:
-        """Whether modules of the other group are inside modules of this one."""
-        return any(
-            path.startswith(f"{own}.") or not own for own in self.paths for path in other.paths
+    def holds(self, other: Group) -> float:
+        """The share of the other group's modules that are inside modules of this one."""
+        return sum(any(_is_inside(p, own) for own in self.paths) for p in other.paths) / len(
+            other.paths
         )
+
+    def beside(self, kept: Group) -> Group:
+        """The group without modules that are inside those of another one, or around them."""
+        paths = [
+            path
+            for path in self.paths
+            if not any(_is_inside(path, own) or _is_inside(own, path) for own in kept.paths)
+        ]
+        left = len(paths) / len(self.paths)
+        n_calls = round(self.n_calls * left)
+        return replace(self, paths=paths, share=self.share * left, n_calls=n_calls)
+
+
+def _is_inside(path: str, other: str) -> bool:
+    return path.startswith(f"{other}.") or not other
 
 
 @dataclass
@@ -217,8 +232,8 @@ def _groups(model: nn.Module, seen: Mapping[str, _Seen], times: Mapping[str, _Ti
 
 
 def _worth_whole(group: Group, groups: Sequence[Group]) -> float:
-    """A group's worth, which is not less than that of any other inside it: clocks are noisy."""
-    return max(other.worth for other in groups if other is group or group.holds(other))
+    """A group's worth, which is not less than that of others inside it: clocks are noisy."""
+    return max(other.worth * (1.0 if other is group else group.holds(other)) for other in groups)
 
 
 def _description(model: nn.Module, path: str) -> Any:

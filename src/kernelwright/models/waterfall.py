@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 WIDTH = 120
 HOW = {
     forms.KERNELS: "",
+    forms.OWN: "; no kernel pays, and result.fastest(inputs) makes a CUDA graph of compiled code",
     forms.WITH_KERNELS[forms.GRAPH]: "; result.fastest(inputs) makes a CUDA graph of it for this",
     forms.WITH_KERNELS[forms.COMPILE]: "; call torch.compile on it for this",
-    forms.WITH_KERNELS[forms.COMPILE_GRAPH]: '; torch.compile it with mode="reduce-overhead"',
+    forms.WITH_KERNELS[
+        forms.COMPILE_GRAPH
+    ]: "; result.fastest(inputs) compiles it and makes a CUDA graph of that for this",
+    forms.WITH_KERNELS[forms.REDUCE_OVERHEAD]: '; torch.compile it with mode="reduce-overhead"',
 }
 """How a user gets the model's fastest form."""
 
@@ -48,7 +52,8 @@ def step_table(accelerated: Accelerated) -> Table:
 
 
 def form_table(accelerated: Accelerated) -> Table:
-    """The whole model's times: as the library runs it, and with kernels."""
+    """The whole model's times: as the library runs it, in a CUDA graph of compiled code, and with
+    kernels."""
     table = plain_table("whole model", "median", "times the fastest of the library")
     fastest = accelerated.library
     for name, samples in accelerated.times_ns.items():
@@ -63,11 +68,13 @@ def form_table(accelerated: Accelerated) -> Table:
 def headline(accelerated: Accelerated) -> str:
     """One line that says what was reached."""
     name = type(accelerated.model).__name__
-    if accelerated.speedup is None or not accelerated.kernels:
+    if accelerated.speedup is None:
         return f"{name}: nothing pays in the whole model; it is as it was"
     how = HOW[accelerated.form]
+    if ratio := accelerated.by_kernels:
+        how += f"\nits kernels bring {ratio_text(ratio)} of that, over {accelerated.plain}"
     off = ""
-    if accelerated.deviation is not None:
+    if accelerated.deviation is not None and accelerated.kernels:
         mine, theirs = accelerated.deviation.kernels, accelerated.deviation.library
         off = f"\noff by {mine:.2g} of the outputs' largest number, the library by {theirs:.2g}"
         if not accelerated.deviation.is_exact:
@@ -84,6 +91,9 @@ def facts_of(accelerated: Accelerated) -> dict[str, Any]:
     return {
         "model": type(accelerated.model).__name__,
         "speedup": None if ratio is None else [ratio.low, ratio.median, ratio.high],
+        "by_kernels": None
+        if (by := accelerated.by_kernels) is None
+        else [by.low, by.median, by.high],
         "library": accelerated.library or None,
         "form": accelerated.form or None,
         "times_ns": {name: statistics.median(each) for name, each in accelerated.times_ns.items()},

@@ -1,19 +1,22 @@
-"""The whole model in the library's forms and in those with kernels, made and timed within a time.
+"""The whole model in its forms without and with kernels, made and timed within a time.
 
-The library's forms are made before anything is searched. The time that each of them takes to make
-is what the same form with kernels is expected to take, so that a search can leave room for it.
+Those without are made before anything is searched. The time that each of them takes to make is what
+the same form with kernels is expected to take, so that a search can leave room for it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Ratio
 from kernelwright.models import forms
 from kernelwright.models.clock import interleaved_ns, speedup
@@ -23,15 +26,18 @@ from kernelwright.models.swap import noted_misses, take_out, twin_of
 COMPILE_SHARE = 0.5
 """The largest part of the budget that is spent on compiling the library's forms."""
 COMPILE_S_PER_OPERATOR = 0.03
-"""Seconds that torch.compile takes for one operator of an eager forward: 14 s for the 500 of
-BERT-base, beside an H200. A recurrence that is written as a loop has thousands of them."""
+"""Seconds that torch.compile takes for one operator: 14 s for the 500 of BERT-base, beside an H200.
+A recurrence that is written as a loop has thousands of them in an eager forward."""
+TRACE_SHARE, TRACE_S_PER_OPERATOR = 0.3, 1.5e-3
+"""The largest part of the budget that is spent on counting the operators that torch.compile would
+see, which may be fewer: transformers' Mamba has a scan for it in place of the loop."""
 
 
 class WholeModel:
-    """The forms of one model, those of the library and those with kernels.
+    """The forms of one model, without and with kernels.
 
     ``budget_s`` is the time from now that all of it may take, with everything that happens between
-    ``make_library`` and ``time_all``.
+    ``make_plain`` and ``time_all``.
     """
 
     def __init__(
@@ -42,14 +48,22 @@ class WholeModel:
         clock_s: float,
         tell: Callable[[str], None] = lambda doing: None,
     ) -> None:
+        self.why_wrong: Callable[[Any], str] = lambda outputs: ""
+        """Why outputs are not the model's; empty where they are. The library's are not asked for.
+        """
         self.given, self.clock_s, self.tell = given, clock_s, tell
         self.budget_s, self.deadline = budget_s, time.monotonic() + budget_s
-        self.library: dict[str, forms.Form] = {}
+        self.without: dict[str, forms.Form] = {}
+        """The forms without kernels."""
         self.making_s: dict[str, float] = {}
         """Seconds that each form took to make."""
         self.failed: dict[str, str] = {}
         """Forms that could not be made, or were not for lack of time, and the reasons."""
         self.times_ns: dict[str, list[int]] = {}
+        self.plain = twin_of(given.model)
+        """The model without kernels."""
+        self.served: dict[str, forms.Form] = {}
+        """The form that was made with the kernels that have been kept so far, by its name."""
 
     @property
     def left_s(self) -> float:
@@ -58,86 +72,140 @@ class WholeModel:
 
     @property
     def rest_s(self) -> float:
-        """Seconds that ``time_all`` needs at the end, for one form with kernels."""
-        return self.making_s.get(self.ranked[0], 0.0) + self.clock_s if self.library else 0.0
+        """Seconds that ``time_all`` needs at the end: for one form with kernels, and for the
+        library's own graphs."""
+        if not self.without:
+            return 0.0
+        of_library_s = self.making_s[forms.OWN] if forms.OWN in self.without else 0.0
+        of_kernels_s = 0.0 if self.served else self.making_s[self.ranked[0]]
+        return self.clock_s + of_library_s + of_kernels_s
 
     @property
     def ranked(self) -> list[str]:
-        """The library's forms that there are, the fastest first."""
-        return sorted(self.library, key=lambda name: min(self.times_ns.get(name, [0])))
+        """The forms without kernels that there are, the fastest first."""
+        return sorted(self.without, key=lambda name: min(self.times_ns.get(name, [0])))
 
-    def make_library(self) -> None:
-        """Make the library's forms, those that are most often the fastest first, and time them for
-        a moment. A form is left out if compiling it would take too much of the budget."""
-        plain, spent_s = twin_of(self.given.model), 0.0
+    def make_plain(self) -> None:
+        """Make the forms without kernels, those that are most often the fastest first, and time
+        them for a moment.
+
+        Of the compiled forms only the first that can be made is made now, and the others at the
+        end: they run the same code with more to do at every call. There is none if compiling
+        would take too much of the budget.
+        """
         n_operators = operators_in(self.given)
+        most = COMPILE_SHARE * self.budget_s / COMPILE_S_PER_OPERATOR
+        if most < n_operators < TRACE_SHARE * self.budget_s / TRACE_S_PER_OPERATOR:
+            n_operators = operators_traced(self.given)
+        needs_s = n_operators * COMPILE_S_PER_OPERATOR
         for form in forms.usable(self.given):
             compiles = form in forms.COMPILED
-            needs_s = (
-                max(self.making_s.values()) if spent_s else n_operators * COMPILE_S_PER_OPERATOR
-            )
-            if compiles and spent_s + needs_s > COMPILE_SHARE * self.budget_s:
+            if compiles and n_operators > most:
                 self.failed[form] = (
                     f"compiling {n_operators} operators may take {needs_s:.0f} s, more than the "
                     "budget allows"
                 )
-                continue
-            self.library |= self.made(form, {form: plain})
-            if compiles:
-                spent_s += self.making_s[form]
-        self.times_ns = self.timed(self.library, min(1.0, self.clock_s))
+            elif not compiles or self.without.keys().isdisjoint(forms.COMPILED):
+                self.without |= self.made(form, {form: self.plain})
+        self.times_ns = self.timed(self.without, min(1.0, self.clock_s))
 
-    def time_all(self, kernels: Mapping[str, Any]) -> dict[str, list[int]]:
+    def time_all(self, kernels: Collection[str]) -> dict[str, list[int]]:
         """Return the times of all forms in the same rounds, by their names.
 
-        ``kernels`` are the paths of the modules with kernels. Their forms are made in the order in
-        which the library's are fast: the first in any case, the others while there is time.
+        ``kernels`` are the paths of the modules with kernels. The form that is the fastest without
+        them is made with them in any case, and so are the library's own graphs. While there is time
+        the library's other forms are made, and then the others with kernels.
         """
-        made = dict(self.library)
-        for form in self.ranked if kernels else ():
-            has_one = len(made) > len(self.library)
+        waiting = self.ranked if kernels else []
+        with_kernels: dict[str, forms.Form] = dict(self.served)
+        while waiting and not with_kernels:
+            form = waiting.pop(0)
+            with_kernels |= self.with_kernels(form, kernels)
+        for form in forms.usable(self.given):
+            if form in self.without | self.failed:
+                continue
+            if form == forms.REDUCE_OVERHEAD or self.has_time_for(form, form):
+                self.without |= self.made(form, {form: self.plain})
+        for form in waiting:
             name = forms.WITH_KERNELS[form]
-            if has_one and self.making_s[form] + self.clock_s > self.left_s:
-                self.failed[name] = "the budget was spent"
-            else:
-                made |= self.with_kernels(form, kernels)
+            if name not in with_kernels and self.has_time_for(form, name):
+                with_kernels |= self.with_kernels(form, kernels)
+        made = self.without | with_kernels
         self.tell(f"timing {len(made)} forms of the whole model")
         self.times_ns = self.timed(made, self.clock_s)
         return self.times_ns
 
-    def with_kernels(self, form: str, paths: Mapping[str, Any]) -> dict[str, forms.Form]:
-        """The model with kernels in one of the library's forms, by its name; nothing where no
-        kernel serves there, as where torch.compile gives a layer other inputs."""
-        name = forms.WITH_KERNELS[form]
-        with noted_misses(self.given.model, paths) as reasons:
-            made = self.made(form, {name: self.given.model})
+    def has_time_for(self, form: str, name: str) -> bool:
+        """Whether there is time to make a form of those without kernels, or the same with them,
+        before the last comparison. If not, it is noted as the failure of that name."""
+        made_s = [self.making_s[each] for each in self.without if each in forms.COMPILED]
+        needs_s = self.making_s.get(form, max(made_s, default=0.0))
+        if needs_s + self.clock_s <= self.left_s:
+            return True
+        self.failed[name] = "the budget was spent"
+        return False
+
+    def brought(self, kernels: Collection[str], before: Collection[str] = ()) -> Ratio:
+        """How many times as fast the model is with these kernels as without.
+
+        ``before`` are the paths of the modules whose kernels were kept before. Both are in the form
+        that is the fastest without kernels, if these serve there: so a kernel that does no more
+        than what torch.compile does brings nothing.
+
+        Raises:
+            TaskError: no form can be made with the kernels.
+        """
+        in_time = [f for f in self.ranked if self.making_s[f] + self.clock_s < self.left_s]
+        for form in in_time or [forms.EAGER]:
+            made = self.with_kernels(form, [*before, *kernels])
+            without = self.served if before else {form: self.without[form]}
+            if made and before and without.keys() != made.keys():
+                without = self.with_kernels(form, before, kernels)
+            if made and without:
+                break
+        else:
+            raise TaskError(
+                "the whole model runs with these kernels in no form",
+                seen="; ".join(self.failed.values())[:300],
+                do="report it: kernels should run wherever the modules do",
+            )
+        ((name, served),) = made.items()
+        samples = self.timed({name: served, form: next(iter(without.values()))}, self.clock_s)
+        ratio = speedup(samples, name, form)
+        if ratio.is_win:
+            self.served = made
+        return ratio
+
+    def with_kernels(
+        self, form: str, paths: Collection[str], without: Collection[str] = ()
+    ) -> dict[str, forms.Form]:
+        """A twin of the model in a form of those without kernels, by the form's name with them.
+
+        It has the kernels that the model has now but for those ``without``. There is none if it
+        cannot be made, or if no kernel serves there, as where torch.compile gives a layer other
+        inputs.
+        """
+        name, twin = forms.WITH_KERNELS[form], twin_of(self.given.model)
+        take_out(twin, without)
+        with noted_misses(twin, paths) as reasons:
+            made = self.made(form, {name: twin})
         if made and len(reasons) >= len(paths):
             self.failed[name] = f"no kernel serves there: {reasons[0]}"
             return {}
         return made
 
-    def brought(self, kernels: Mapping[str, Any]) -> Ratio:
-        """How many times as fast the model is with these kernels as without, in CUDA graphs if
-        there can be any: without them a GPU waits for the calls, whatever the kernels take."""
-        without = twin_of(self.given.model)
-        take_out(without, kernels)
-        for form in (forms.GRAPH, forms.EAGER):
-            if form in self.library:
-                pair = {forms.KERNELS: self.given.model, form: without}
-                with_and_without = self.made(form, pair)
-                if len(with_and_without) == 2:
-                    break
-        samples = self.timed(with_and_without, self.clock_s)
-        return speedup(samples, forms.KERNELS, form)
-
     def made(self, form: str, models: Mapping[str, nn.Module]) -> dict[str, forms.Form]:
-        """Models in one of the library's forms, by name; without those that cannot be made."""
+        """Models in a form of those without kernels, by name; but those that cannot be made."""
         found: dict[str, forms.Form] = {}
         for name, model in models.items():
             self.tell(f"making {name} of the whole model")
             began_s = time.monotonic()
             try:
-                found[name] = forms.made(form, self.given.with_model(model))
+                made = forms.made(form, self.given.with_model(model))
+                if name not in forms.LIBRARY and (why := self.why_wrong(self.given.run(made))):
+                    self.failed[name] = why
+                else:
+                    found[name] = made
             except Exception as error:  # the library's compiler may raise anything for a model
                 said = " ".join(f"{type(error).__name__}: {error}".split())
                 self.failed[name] = said[:200]
@@ -170,3 +238,23 @@ def operators_in(given: Given) -> int:
         given.call(given.model)
     given.restore()
     return counting.n
+
+
+def operators_traced(given: Given) -> int:
+    """The number of operators in the graph that torch.compile makes of a forward, the first one if
+    it makes several."""
+    n_nodes = 0
+
+    def count(graph: torch.fx.GraphModule, _: Any) -> Callable[..., Any]:
+        nonlocal n_nodes
+        n_nodes = len(graph.graph.nodes)
+        raise _Counted
+
+    with contextlib.suppress(Exception):  # which comes wrapped
+        given.run(torch.compile(given.model, backend=count))
+    given.restore()
+    return n_nodes
+
+
+class _Counted(Exception):
+    """Ends a compilation when the graph is there."""

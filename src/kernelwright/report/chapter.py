@@ -194,12 +194,11 @@ class Chapter:
 
 
 def chapters(
-    archive: Archive, task: str | None,
+    archive: Archive,
+    tasks: Sequence[Task],
     is_wanted: Callable[[Environment], bool] = lambda environment: True,
-) -> list[Chapter]:  # fmt: skip
-    """Every task (or the one with this digest) on every device that it was judged on, with the
-    verdicts of wanted environments."""
-    tasks = archive.tasks() if task is None else [archive.task(task)]
+) -> list[Chapter]:
+    """Each task on every device that it was judged on, with the verdicts of wanted environments."""
     found = []
     for each in tasks:
         whole = [p for p in archive.history(each.digest) if is_wanted(p[1].environment)]
@@ -251,15 +250,18 @@ def _shapes(archive: Archive, task: Task, place: tuple[str, str]) -> list[AtShap
     return found
 
 
-def unjudged(archive: Archive, found: Sequence[Chapter]) -> list[tuple[str, str]]:
-    """The names of tasks whose search ended without a verdict, with the reason."""
+def unjudged(
+    archive: Archive, tasks: Sequence[Task], found: Sequence[Chapter]
+) -> list[tuple[str, str]]:
+    """The names of those of the tasks whose search ended without a verdict, with the reason."""
     judged = {chapter.task.digest for chapter in found}
-    ended = {run.task: run.settings.get("ended", {}) for run in archive.runs() if run.finished_at}
-    return [
-        (task.name, ended[task.digest].get("why", "nothing was proposed"))
-        for task in archive.tasks()
-        if task.digest in ended and task.digest not in judged
-    ]
+    told = []
+    for task in tasks:
+        if task.digest not in judged:
+            ended = [run for run in archive.runs(task.digest) if run.finished_at]
+            facts = [run.settings.get("ended", {}) for run in ended[-1:]]
+            told += [(task.name, each.get("why", "nothing was proposed")) for each in facts]
+    return told
 
 
 def flat(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -31,5 +31,5 @@ def best_of(archive: Archive, task: Task) -> Pair | None:
 
     Verdicts of two judges are never mixed.
     """
-    places = chapters(archive, task.digest)
+    places = chapters(archive, [task])
     return ranking.best(place.best for place in places if place.best is not None)

@@ -107,15 +107,14 @@ class PolicySummary:
 def answered(
     archive: Archive, levels: Mapping[str, str] | None = None, only: Collection[str] | None = None
 ) -> list[Answered]:
-    """Every answer of an exam whose task has a level, in their order; without ``levels`` all.
+    """Every answer of an exam on a task that has a level; without ``levels`` on all tasks.
 
     ``levels`` are by a task's digest; ``only`` are the ids of the calls that count. An answer that
     waits for its verdict, or on which the machine failed, does not count.
     """
     found = []
-    for task in archive.tasks():
-        if levels is not None and task.digest not in levels:
-            continue
+    tasks = archive.tasks() if levels is None else filter(None, map(archive.find_task, levels))
+    for task in tasks:
         level = levels[task.digest] if levels is not None else ALL
         calls = [
             call

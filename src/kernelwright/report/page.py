@@ -25,7 +25,7 @@ from kernelwright.core.places import require_file, written_whole
 from kernelwright.core.standing import SearchOutcome
 from kernelwright.report import charts, facts
 from kernelwright.report.chapter import Chapter, chapters, schedule_text, unjudged
-from kernelwright.report.exams import PolicySummary, answered, examined
+from kernelwright.report.exams import ALL, PolicySummary, answered, examined
 from kernelwright.report.scores import Score, summaries
 from kernelwright.report.spending import Spending, spending
 from kernelwright.report.techniques import ablation
@@ -35,6 +35,8 @@ from kernelwright.report.unfinished import Unfinished, cut_off
 NAME = "report.html"
 MARK = '<meta name="generator" content="kernelwright">'
 """Stands in every page's head: a file without it is not written over."""
+MOST_TASKS = 500
+"""Tasks on the page of a whole archive: a page of ten thousand opens in no browser."""
 N_CHARTED = 20  # rows of a chart that a screen shows whole
 FEW_VERDICTS = 6
 """Verdicts that need no chart over time beside that of the trials."""
@@ -70,33 +72,39 @@ class Beside:
     """Tasks that were searched and have no chapter, with the reason: they count 1, for the
     library's best is handed back."""
     unfinished: Sequence[Unfinished] = ()
+    n_left_out: int = 0
+    """Tasks of the archive for which the page has no room."""
 
 
 NOTHING_BESIDE = Beside()
 
 
-def write(archive: Archive, out: str | Path, task: str | None = None) -> Path:
-    """Write the report of an archive, or of the task with this digest, to the file ``out``, or to
-    ``report.html`` where it is a folder or ends in a slash.
+def write(
+    archive: Archive, out: str | Path, task: str | None = None, *, most_tasks: int = MOST_TASKS
+) -> Path:
+    """Write the report of the tasks that were run last, or of the task with this digest, to the
+    file ``out``, or to ``report.html`` where it is a folder or ends in a slash.
 
     Raises:
         ArchiveError: nothing has been judged yet.
         UsageError, OSError: as for ``require_place``.
     """
-    found = chapters(archive, task)
+    tasks = archive.newest_tasks(most_tasks) if task is None else [archive.task(task)]
+    found = chapters(archive, tasks)
     if not found:
         raise ArchiveError(
             "there is nothing to report: no verdict is in the archive",
-            seen=f"{len(archive.tasks())} tasks, 0 verdicts",
+            seen=f"{len(tasks)} tasks, 0 verdicts",
             do="run `kernelwright optimize` first",
         )
-    beside = Beside(unfinished=cut_off(archive, task))
+    beside = Beside(unfinished=cut_off(archive, tasks))
     if task is None:
         beside = replace(
             beside,
-            policies=examined(answered(archive)),
+            policies=examined(answered(archive, {each.digest: ALL for each in tasks})),
             stages=stages(archive),
-            unjudged=unjudged(archive, found),
+            unjudged=unjudged(archive, tasks, found),
+            n_left_out=archive.count_tasks() - len(tasks),
         )
     is_folder = str(out).endswith(os.sep) or Path(out).is_dir()
     return write_chapters(found, Path(out, NAME) if is_folder else Path(out), beside)
@@ -156,6 +164,7 @@ def render(found: list[Chapter], beside: Beside = NOTHING_BESIDE) -> str:
         policies=policies,
         stages=beside.stages,
         unfinished=beside.unfinished,
+        n_left_out=beside.n_left_out,
         fast_chart=charts.fast_p(_gains(scores), "fast_p by level") if has_won else None,
         mark=Markup(MARK),
         style=Markup(_style()),

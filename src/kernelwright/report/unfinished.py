@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.archive import Archive, Run
+from kernelwright.core.task import Task
 
 
 @dataclass(frozen=True)
@@ -18,10 +20,11 @@ class Unfinished:
     """Options of the command that goes on with it; empty where it is the page's own command."""
 
 
-def cut_off(archive: Archive, task: str | None = None) -> list[Unfinished]:
-    """The tasks (or the one with this digest) whose last search on a device has no end."""
-    names = {known.digest: known.name for known in archive.tasks()}
-    searches = [run for run in archive.runs(task) if run.settings["proposers"]]
+def cut_off(archive: Archive, tasks: Sequence[Task]) -> list[Unfinished]:
+    """Those of the tasks whose last search on a device has no end."""
+    names = {task.digest: task.name for task in tasks}
+    runs = [run for task in tasks for run in archive.runs(task.digest)]
+    searches = [run for run in runs if run.settings["proposers"]]
     last = {(run.task, run.settings["device"]): run for run in searches}
     open_runs = [run for run in last.values() if run.finished_at is None]
     judged: Counter[tuple[str, str]] = Counter()

@@ -413,20 +413,19 @@ class _Search:
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
         """Judge the proposal, and archive it with its verdict.
 
-        One that a trial finds clearly slower than others gets none, if the settings ask for trials
-        of what models write.
-        """
-        trial = self.admitted.slower(proposal) if self.admitted else None
-        if trial is not None:
+        If models' candidates are tried, the fastest of its schedules is judged in its place."""
+        if self.admitted is not None:
+            tried = self.admitted.tried(proposal, self.seen)
+            self.keep_trials(tried.trials)
             self.seen.add(proposal.candidate.normal)
-            self.keep_trials([trial])
-            self.tell(f"{proposal.candidate.dialect}: {proposal.summary}: slower, not judged")
-            return
+            if tried.best is None:
+                return self.tell(f"{proposal.summary}: slower, not judged")
+            proposal = tried.best
         self.tell(f"{proposal.candidate.dialect}: {proposal.summary}")
         self.has_begun = True
         self.seen.add(proposal.candidate.normal)
-        found = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
-        self.record(proposal, brief, found)
+        verdict = self.judge.evaluate(proposal.candidate, timed=self.settings.timed)
+        self.record(proposal, brief, verdict)
 
     def record(self, proposal: Proposal, brief: Brief, evaluation: Evaluation) -> None:
         self.archive.add_proposal(self.run_id, proposal, brief.exemplars)

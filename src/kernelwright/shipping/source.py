@@ -55,9 +55,7 @@ def source_of(what: Result | Receipt | Path | str, archive: str, task: str | Non
         chosen = chosen_task(opened, task)
         best = best_of(opened, chosen)
         if best is None:
-            found = [
-                f"{place.where}: {place.sentence}" for place in chapters(opened, chosen.digest)
-            ]
+            found = [f"{place.where}: {place.sentence}" for place in chapters(opened, [chosen])]
             raise _no_winner(chosen, "; ".join(found) or WORDS[SearchOutcome.NOTHING_JUDGED])
         return _of_pair(opened, chosen, *best)
 

@@ -23,7 +23,7 @@ from kernelwright.train.model import (
     supervised,
 )
 from kernelwright.train.recipes import Recipe
-from kernelwright.train.sft import PASSED, TRAIN
+from kernelwright.train.sft import RIGHT, TRAIN
 from kernelwright.train.watch import Curve, Deadline, Sound
 
 Choice = tuple[Pair, Pair]
@@ -63,19 +63,21 @@ def _question(pair: Pair) -> tuple[str, str, tuple[tuple[str, str], ...]]:
 
 def _choices(answers: Sequence[Pair], contrast: float) -> Iterator[Choice]:
     """Yield the choices among the answers to one prompt."""
-    correct = [answer for answer in answers if answer.status == PASSED]
+    correct = [answer for answer in answers if answer.status in RIGHT]
     draw = random.Random(answers[0].task_digest)
     for rejected in answers:
         better = [
             p
             for p in correct
-            if rejected.status != PASSED or _is_clearly_faster(p, rejected, contrast)
+            if rejected.status not in RIGHT or _is_clearly_faster(p, rejected, contrast)
         ]
         if better:
             yield draw.choice(better), rejected
 
 
 def _is_clearly_faster(one: Pair, other: Pair, contrast: float) -> bool:
+    if one.status != other.status:  # speedups against other baselines
+        return False
     speeds = (one.speedup, other.speedup, one.speedup_low, other.speedup_high)
     if any(speed is None for speed in speeds):
         return False

@@ -26,6 +26,7 @@ FILE_NAME = "recipe.json"
 DATASET = "dataset"
 """Key of the dataset's digest in that file; the digest is empty if tasks come from the archive."""
 COLOCATE = "colocate"
+FULL, FAST = JUDGES = ("full", "fast")
 FREE = (
     "budget_s",
     "steps",
@@ -222,6 +223,22 @@ class Recipe:
     )
     """Weight of the supervised loss on the chosen answer beside DPO's in the prefer stage. Without
     it DPO may make both answers less likely."""
+    judge: str = with_option(
+        FULL,
+        Option(
+            "Let the full judge decide, or the fast one: trials of answers that a grammar admits, "
+            "over eager alone.",
+            metavar="|".join(JUDGES),
+        ),
+    )
+    """One of ``JUDGES``: who judges answers in reinforcement (``fast_judge``)."""
+    audit: float = with_option(
+        0.05,
+        Option(
+            "Let the full judge judge this share of the fast one's answers too.", least=0, most=1
+        ),
+    )
+    """Share of the fast judge's answers that the full judge judges as well."""
     jobs: int = with_option(
         0,
         Option(
@@ -258,6 +275,16 @@ class Recipe:
                 raise UsageError(
                     f"{name} is out of range", seen=f"{value}", do=f"give a number from 0 to {most}"
                 )
+        if self.judge not in JUDGES:
+            raise UsageError(
+                f'no judge "{self.judge}"', seen=self.judge, do=nearest(self.judge, JUDGES)
+            )
+        if self.judge == FAST and self.reward == "milestone":
+            raise UsageError(
+                "milestones are speedups over torch.compile, which the fast judge does not run",
+                seen="reward milestone, judge fast",
+                do="give --judge full, or --reward speed",
+            )
         reward.find(self.reward)
         _check_advantage(self.advantage, self.reward)
         if self.vllm:

@@ -59,6 +59,11 @@ class Judged:
     """The second verdict, if the first was implausibly good."""
     fault: TaskError | None = None
     """The reason why the task cannot be run."""
+    audit: Evaluation | None = None
+    """The judge's verdict on an answer that the fast judge has judged, if it was audited. If it
+    refuses the answer it is the ``evaluation`` too."""
+    is_disputed: bool = False
+    """Whether the audit and the fast judge disagree on whether the answer is right."""
 
 
 def by_speed(judged: Judged) -> float | None:

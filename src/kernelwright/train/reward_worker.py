@@ -21,7 +21,10 @@ from kernelwright.core.task import Task
 from kernelwright.judge import JUDGE_VERSION, Judge, SharedForkServerProcess
 from kernelwright.judge.devices.environment import Here
 from kernelwright.proposers.swarm.answer import read
+from kernelwright.train import fast_judge
+from kernelwright.train.fast_judge import Fast
 from kernelwright.train.reward import Judged, jumps
+from kernelwright.tuner.trials import TUNER_VERSION
 
 FAULT = Status.INFRA_ERROR
 NAME = "policy"
@@ -73,6 +76,9 @@ class TaskSession:
     """The best speedup of earlier sessions (lower end of its interval), at least 1."""
     right: dict[str, Evaluation] = field(default_factory=dict)
     """Verdicts on candidates that passed the check without timing, by ``Candidate.normal``."""
+    audits: dict[str, tuple[Evaluation, bool]] = field(default_factory=dict)
+    """By ``Candidate.normal``: the judge's verdicts on answers of the fast judge that were audited,
+    and whether both disagree."""
     n_new: int = 0
     """Number of answers that had to be judged in this session."""
 
@@ -80,7 +86,11 @@ class TaskSession:
 class RewardWorker:
     """Judges the answers to one task after another and archives proposals and verdicts."""
 
-    def __init__(self, settings: Settings, device: Device, timed: bool) -> None:
+    def __init__(
+        self, settings: Settings, device: Device, timed: bool, fast: Fast | None = None
+    ) -> None:
+        """``fast``: let the fast judge judge, with these audits."""
+        self.fast = fast
         self.archive = Archive(settings.archive)
         self.settings = replace(settings, proposers=())  # its archived runs are not searches
         self.device, self.timed = device, timed
@@ -104,6 +114,8 @@ class RewardWorker:
             TaskError: the task cannot be run.
             DeviceError: the machine failed.
         """
+        if self.fast is not None and not may_time:
+            return  # it checks and times in one go
         task = answers[0].task
         is_closed = task.digest not in self._judges
         if is_closed and self._is_shared and any(s.right for s in self._sessions.values()):
@@ -159,6 +171,8 @@ class RewardWorker:
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
             mine = [pair for pair in history if self._here.is_of(pair[1].environment)]
+            if self.fast is not None:  # speedups over the library and over eager do not compare
+                mine = []
             known = {p.candidate.normal: found for p, found in ranking.latest(mine)}
             best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
             self._sessions[task.digest] = TaskSession(
@@ -176,6 +190,9 @@ class RewardWorker:
     ) -> None:
         """Judge the answers without a verdict; correct ones that are not timed yet get none."""
         unjudged = self._unjudged(answers, session)
+        if self.fast is not None:
+            self._judge_fast(unjudged, session, self.fast)
+            return
         if self.timed and may_time:
             for parsed, verdict in self._evaluated(unjudged, session, timed=True):
                 self._conclude(parsed, verdict, session)
@@ -197,7 +214,59 @@ class RewardWorker:
         normal = Candidate(code, answer.dialect).normal
         found, again = session.known[normal]
         shown = {e.proposal.candidate.normal for e in answer.exemplars}
-        return Judged(found, normal in shown.union(answer.earlier), again)
+        audit, is_disputed = session.audits.get(normal, (None, False))
+        is_copy = normal in shown.union(answer.earlier)
+        return Judged(found, is_copy, again, audit=audit, is_disputed=is_disputed)
+
+    def _judge_fast(
+        self, unjudged: Sequence[ParsedAnswer], session: TaskSession, fast: Fast
+    ) -> None:
+        """Judge answers by trials, and audit some of them. A task that cannot be tried goes to the
+        judge as a whole."""
+        if not unjudged:
+            return
+        judge = self._open(unjudged[0].answer.task)
+        if not fast_judge.can_try(judge):
+            for parsed, verdict in self._evaluated(unjudged, session, timed=True):
+                self._conclude(parsed, verdict, session)
+            return
+        run, environment = self._runs[judge.task.digest], judge.environment
+        past = self.archive.trials(
+            judge.task.digest, environment=environment.digest, version=TUNER_VERSION
+        )
+        trials = {trial.candidate: trial for trial in past}
+        verdicts = {p.normal: fast_judge.rejection(judge, p.candidate) for p in unjudged}
+        admitted = [parsed.candidate for parsed in unjudged if verdicts[parsed.normal] is None]
+        fresh = [candidate for candidate in admitted if candidate.digest not in trials]
+        found = fast_judge.trials_of(judge, fresh, self._fork_server)
+        self.archive.add_trials(run, environment, TUNER_VERSION, [*found.values()])
+        trials |= found
+        for parsed in unjudged:
+            self._propose(parsed)
+            session.n_new += 1
+            trial = trials.get(parsed.candidate.digest)
+            verdict = verdicts[parsed.normal]
+            if verdict is None and trial is not None:
+                verdict = trial.as_evaluation(judge.task, environment)
+            if verdict is None or fast.audits(parsed.candidate):
+                verdict = self._audited(parsed, verdict, session)
+            session.known[parsed.normal] = verdict, None
+
+    def _audited(
+        self, parsed: ParsedAnswer, verdict: Evaluation | None, session: TaskSession
+    ) -> Evaluation:
+        """Judge an answer and archive the verdict; return what counts: it, if it refuses the answer
+        or if there is no other ``verdict``."""
+        task = parsed.answer.task
+        audit = self._open(task).evaluate(parsed.candidate)
+        self.archive.add_evaluation(self._runs[task.digest], audit)
+        if audit.status is FAULT and verdict is not None:
+            return verdict
+        if verdict is None:
+            return audit
+        is_disputed = fast_judge.disagree(verdict, audit)
+        session.audits[parsed.normal] = audit, is_disputed
+        return audit if is_disputed and verdict.passed else verdict
 
     def _unjudged(
         self, answers: Sequence[PolicyAnswer], session: TaskSession
@@ -287,10 +356,10 @@ class RewardWorker:
 _worker: RewardWorker | None = None  # set in a worker process
 
 
-def start(settings: Settings, device: Device, timed: bool) -> None:
+def start(settings: Settings, device: Device, timed: bool, fast: Fast | None = None) -> None:
     """Make this process a reward worker."""
     global _worker
-    _worker = RewardWorker(settings, device, timed)
+    _worker = RewardWorker(settings, device, timed, fast)
 
 
 def begin(answers: Sequence[PolicyAnswer], may_time: bool) -> None:

@@ -13,7 +13,7 @@ from kernelwright.core.task import Task
 from kernelwright.llm.chat import chat_text
 from kernelwright.train import reward, sampling
 from kernelwright.train.prompts import Asked, Messages, Prompts
-from kernelwright.train.recipes import Recipe
+from kernelwright.train.recipes import FAST, Recipe
 from kernelwright.train.reward import Judged
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.reward_worker import PolicyAnswer
@@ -178,6 +178,10 @@ class Rollouts:
         log_metric("share/faster", sum(low > 1 for low in lows) / n)
         log_metric("share/cheats", len(refused) / n)
         log_metric("share/copies", sum(each.is_copy for each in judged) / n)
+        audited = [each for each in judged if each.audit is not None]
+        if self.recipe.judge == FAST:
+            log_metric("audit/answers", len(audited))
+            log_metric("audit/disputed", sum(each.is_disputed for each in audited))
         log_metric("earned", statistics.fmean([e for e in earned if e is not None] or [0.0]))
         n_judged, spent_s = self.pool.n_judged - self._n_judged, self._sampled_s + self._waited_s
         log_metric("judge/candidates", n_judged)

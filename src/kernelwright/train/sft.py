@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelwright.archive import Archive
 from kernelwright.core.errors import UsageError
-from kernelwright.dataset.pairs import Pair
+from kernelwright.dataset.pairs import MEASURED, Pair
 from kernelwright.llm.chat import chat_text, turn_end
 from kernelwright.train.model import (
     adapter,
@@ -22,6 +22,8 @@ from kernelwright.train.watch import Curve, Deadline, Sound
 
 TRAIN = "train"
 PASSED = "passed"
+RIGHT = (PASSED, MEASURED)
+"""The statuses of kernels to learn from."""
 
 
 def lessons(
@@ -35,7 +37,8 @@ def lessons(
     found = [
         (pair.prompt, pair.answer)
         for pair in pairs
-        if (pair.split, pair.status) == (TRAIN, PASSED)
+        if pair.split == TRAIN
+        and pair.status in RIGHT
         and (not dialects or pair.dialect in dialects)
     ]
     if not found:

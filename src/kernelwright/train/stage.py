@@ -16,7 +16,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import Trained, model
-from kernelwright.train.recipes import Recipe, keep, require_same
+from kernelwright.train.recipes import FAST, Recipe, keep, require_same
 from kernelwright.workers.asked import WorkersAsked
 from kernelwright.workers.opening import workers_for
 from kernelwright.workers.workers import Workers
@@ -95,6 +95,7 @@ def tasks_of(pairs: Sequence[Pair], archive: Archive) -> list[Task]:
 
 def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     from kernelwright.train import prefer, reinforce, sft
+    from kernelwright.train.fast_judge import Fast
     from kernelwright.train.reward_pool import RewardPool
 
     archive = stack.enter_context(Archive(recipe.archive)) if recipe.archive else None
@@ -114,7 +115,8 @@ def _trainer(recipe: Recipe, pairs: Sequence[Pair], stack: ExitStack) -> Any:
     )
     device = workers.target(settings).device
     usable = _dialects(recipe, device)
-    pool = stack.enter_context(RewardPool(settings, device, workers))
+    fast = Fast(recipe.audit) if recipe.judge == FAST else None
+    pool = stack.enter_context(RewardPool(settings, device, workers, fast=fast))
     tasks = tasks_of(pairs, archive)
     return reinforce.trainer(recipe, tasks, usable, pool, archive)
 

@@ -49,9 +49,10 @@ MEMBERS = {
     "torch.nn": _names(
         "AvgPool1d AvgPool2d AvgPool3d BatchNorm1d BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d "
         "ConvTranspose1d ConvTranspose2d ConvTranspose3d Dropout ELU Embedding Flatten GELU "
-        "GroupNorm Hardtanh InstanceNorm2d LayerNorm LeakyReLU Linear MaxPool1d MaxPool2d "
-        "MaxPool3d Mish Module ModuleList Parameter RMSNorm ReLU Sequential SiLU Sigmoid Softmax "
-        "Softplus Tanh functional"
+        "GroupNorm Hardsigmoid Hardswish Hardtanh InstanceNorm1d InstanceNorm2d InstanceNorm3d "
+        "LayerNorm LeakyReLU Linear LogSoftmax MaxPool1d MaxPool2d MaxPool3d Mish Module "
+        "ModuleList Parameter RMSNorm ReLU ReLU6 SELU Sequential SiLU Sigmoid Softmax Softplus "
+        "Softshrink Softsign Tanh Tanhshrink functional"
     ),
     "torch.nn.functional": _names(
         "adaptive_avg_pool2d avg_pool1d avg_pool2d avg_pool3d batch_norm conv1d conv2d conv3d "
@@ -77,10 +78,11 @@ MEMBERS = {
 }
 """The members of each module that may be used: none is a module that is not in this table."""
 ATTRIBUTES = _names(
-    "T abs add all amax amin any bfloat16 bias bool chunk clamp contiguous cos data device "
-    "dilation dim div dtype element_size element_ty eps exp expand expand_as flatten float "
-    "groups half int is_contiguous is_cuda item kernel_size log long mT masked_fill matmul "
-    "max mean min mul ndim neg new_empty new_zeros numel padding permute pow requires_grad "
+    "T abs add all alpha amax amin any beta bfloat16 bias bool ceil_mode chunk clamp contiguous "
+    "cos data device dilation dim div dtype element_size element_ty eps exp expand expand_as "
+    "flatten float groups half int is_contiguous is_cuda item kernel_size lambd log long mT "
+    "masked_fill matmul max max_val mean min min_val mul ndim neg negative_slope new_empty "
+    "new_zeros normalized_shape num_features num_groups numel padding permute pow requires_grad "
     "reshape rsqrt shape sigmoid sin size softmax split sqrt squeeze stride sub sum t tanh to "
     "transpose type_as unbind unflatten unsqueeze value var view view_as weight"
 )
@@ -94,6 +96,9 @@ NODES = (
     ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
 """Kinds of nodes that a text may consist of."""
+SHADOWED = _names("input")
+"""Builtin functions whose names a text may give to its arguments: one that is called after all does
+no harm, since a worker has no standard input."""
 CONSTRUCTOR = "__init__"
 """The only name with a leading underscore that a text may use."""
 
@@ -219,7 +224,8 @@ class _Grammar:
             return ""
         if name.startswith("_"):
             return f"{name} begins with an underscore"
-        is_taken = hasattr(builtins, name) or (name in self._defined and name in self._modules)
+        is_builtin = hasattr(builtins, name) and name not in SHADOWED
+        is_taken = is_builtin or (name in self._defined and name in self._modules)
         return f"{name} is redefined" if is_taken else ""
 
     def _attribute(self, node: ast.Attribute) -> str:

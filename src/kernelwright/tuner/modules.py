@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge.compare.float8 import computing_with
@@ -19,6 +22,17 @@ from kernelwright.judge.sandbox.weights import load_weights
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.plain import flatten
 from kernelwright.tuner.question import Question
+
+LAYING_OUT = {
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros",
+    "zeros_like", "new_zeros", "full", "full_like", "new_full", "ones", "ones_like", "new_ones",
+    "fill_", "zero_", "clone", "copy_", "_to_copy", "detach", "lift_fresh", "_unsafe_view",
+    "_reshape_alias", "set_",
+}  # fmt: skip
+"""Operators that make, copy or lay out tensors and compute nothing."""
+SMALL_SHARE = 1 / 8
+"""Share of the task's largest tensor up to which the library may compute on tensors: sums of what
+programs have added up."""
 
 
 class Unfit(Exception):
@@ -106,6 +120,59 @@ def require_own_kernels(module: torch.nn.Module, arguments: list[Any]) -> None:
     reason = why_not(*arguments) if why_not else ""
     if reason:
         raise Unfit(TrialOutcome.FAILED, f"it does not use its kernels: {reason}")
+
+
+@contextlib.contextmanager
+def nothing_left_over() -> Iterator[None]:
+    """Context in which new tensors hold NaN, or the largest integer, until they are written: torch
+    fills them where algorithms must be deterministic.
+
+    Without it a kernel that writes a part of its result may find the rest in the memory that a
+    right one's result had.
+    """
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def require_own_work(module: torch.nn.Module, question: Question) -> None:
+    """Check in one call that the library computes nothing large for the module: tensors may be
+    made, copied and laid out anew, and what is small beside the task's largest tensor added up.
+
+    Raises:
+        Unfit: the library does some of the work.
+    """
+    tensors = tree_leaves((question.arguments, dict(question.state)))
+    sizes = [t.numel() for t in tensors if isinstance(t, torch.Tensor)]
+    sizes += [math.prod(shape) for shape, _ in question.form]
+    with _LibraryWork(max(sizes, default=0) * SMALL_SHARE) as work:
+        module(*question.arguments)
+    if work.operators:
+        names = ", ".join(dict.fromkeys(work.operators))
+        raise Unfit(TrialOutcome.FAILED, f"the library does its work: {names}")
+
+
+class _LibraryWork(TorchDispatchMode):
+    """Notes the operators that compute on more than ``most`` numbers."""
+
+    def __init__(self, most: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._most = most
+        self.operators: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        if not func.is_view and name not in LAYING_OUT:
+            touched = tree_leaves((args, kwargs, result))
+            n = max((t.numel() for t in touched if isinstance(t, torch.Tensor)), default=0)
+            if n > self._most:
+                self.operators.append(name)
+        return result
 
 
 def require_right(result: Any, question: Question) -> None:

@@ -7,8 +7,11 @@ Source:
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Collection, Sequence
+
+from kernelwright.core.evaluation import CONFIDENCE
 
 STAGES = (2, 2, 4, 8)
 """Number of rounds of each stage. After every stage the slower half of the arms drops out."""
@@ -16,6 +19,7 @@ FINAL_STAGES = (8, 8, 16)
 """The same for the last race of a search, among the best of all."""
 FEWEST = 3
 """Number of arms that stay until the last stage: as many as a search hands to the judge."""
+QUARTER = 0.25
 FAR = 2.0
 """An arm that takes so many times as long as the fastest is dropped at once."""
 
@@ -48,6 +52,20 @@ def race(
 def typical_ns(samples: Sequence[float]) -> float:
     """Return the lower quartile: other programs and interrupts only ever make a call longer."""
     return sorted(samples)[len(samples) // 4]
+
+
+def quartile_interval(samples: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of an interval that holds the lower quartile of what the samples are drawn
+    from, at the rate of every interval or, where they are few, as far as their whole range goes.
+
+    Source:
+        Order statistics: David & Nagaraja, Order Statistics, 3rd ed., section 7.1.
+    """
+    ordered, n, missed = sorted(samples), len(samples), (1 - CONFIDENCE) / 2
+    below = [math.comb(n, k) * QUARTER**k * (1 - QUARTER) ** (n - k) for k in range(n + 1)]
+    low = max((k for k in range(n) if sum(below[: k + 1]) <= missed), default=0)
+    high = min((k for k in range(1, n + 1) if sum(below[k:]) <= missed), default=n)
+    return ordered[low], ordered[high - 1]
 
 
 def _standing(

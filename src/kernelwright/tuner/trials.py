@@ -9,7 +9,7 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.tuner.process import TunerProcess, WorkerEnded
-from kernelwright.tuner.racing import STAGES, typical_ns
+from kernelwright.tuner.racing import STAGES, quartile_interval, typical_ns
 from kernelwright.tuner.worker import NOBODY, REFERENCE, Entrant, Entry
 
 TUNER_VERSION = 2
@@ -25,9 +25,10 @@ class TrialRunner:
     took, so that those of all races compare.
     """
 
-    def __init__(self, process: TunerProcess, lock: DeviceLock) -> None:
-        """``process`` has been given the question."""
-        self._process, self._lock = process, lock
+    def __init__(self, process: TunerProcess, lock: DeviceLock, *, must_work: bool = False) -> None:
+        """``process`` has been given the question. With ``must_work`` a candidate whose work the
+        library does has failed."""
+        self._process, self._lock, self._must_work = process, lock, must_work
         self._loaded: set[str] = set()
         self._anchor: Proposal | None = None
         self._anchor_ns = self._reference_ns = 0.0
@@ -70,6 +71,7 @@ class TrialRunner:
         trials = []
         for name, proposal in by_name.items():
             times = samples.get(name, [])
+            low_ns, high_ns = quartile_interval(times) if times else (None, None)
             trial = Trial(
                 candidate=name,
                 dialect=proposal.candidate.dialect,
@@ -79,6 +81,8 @@ class TrialRunner:
                 time_ns=scale * typical_ns(times) if times else None,
                 reference_ns=self._reference_ns if times else None,
                 n_samples=len(times),
+                low_ns=scale * low_ns if low_ns else None,
+                high_ns=scale * high_ns if high_ns else None,
             )
             trials.append(trial)
         for name, trial in zip(by_name, trials, strict=True):
@@ -126,7 +130,7 @@ class TrialRunner:
             entries |= {name: Entry() for name in kept}
             if not missing:
                 return
-            entrants = [_entrant(proposal) for proposal in missing]
+            entrants = [self._entrant(proposal) for proposal in missing]
             try:
                 with self._lock.shared() as hold:
                     found = self._process.ask("load", entrants, kept, hold=hold)
@@ -143,6 +147,11 @@ class TrialRunner:
             self._loaded = {name for name, entry in entries.items() if entry.is_ready}
             return
 
+    def _entrant(self, proposal: Proposal) -> Entrant:
+        candidate = proposal.candidate
+        name, is_foreign = candidate.digest, not self._process.is_ours_only
+        return Entrant(name, candidate.source, candidate.entry, is_foreign, self._must_work)
+
     def _ending_at_import(self, entrants: Sequence[Entrant]) -> dict[str, Entry]:
         """Load the entrants one by one, to find those that end the worker."""
         found = {}
@@ -153,11 +162,6 @@ class TrialRunner:
             except WorkerEnded as ended:
                 found[entrant.name] = _ended(ended)
         return found
-
-
-def _entrant(proposal: Proposal) -> Entrant:
-    candidate = proposal.candidate
-    return Entrant(candidate.digest, candidate.source, candidate.entry)
 
 
 def _ended(ended: WorkerEnded) -> Entry:

@@ -50,6 +50,10 @@ class Entrant:
     """Its digest."""
     source: str
     entry: str
+    is_foreign: bool = False
+    """Whether others than our emitters wrote it: what it leaves unwritten must not look right."""
+    must_work: bool = False
+    """Whether it is unfit if the library does its work."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,10 @@ class Worker:
         module = modules.constructed(kind, self.question)
         modules.require_own_kernels(module, self.question.arguments)
         self.modules[entrant.name] = module
-        result = self.call(entrant.name)
+        if entrant.must_work:
+            modules.require_own_work(module, self.question)
+        with modules.nothing_left_over() if entrant.is_foreign else contextlib.nullcontext():
+            result = self.call(entrant.name)
         with self._one_thread():
             modules.require_right(result, self.question)
 

@@ -1,9 +1,9 @@
 """Workers on the nodes of a Ray cluster.
 
-Ray places the work, waits for room, and does again what a lost node was doing, except for calls of
-a resident; a search that is done again finds in the archive what it had. Each piece of work runs in
-a process of its own on its node, as on one machine, so that the judge's isolation is the same.
-``node`` is the part that runs there.
+Ray places the work, waits for room, and does again what a lost node was doing; a search that is
+done again finds in the archive what it had. A resident ends with its node, and ``ResidentPool``
+begins another one. Each piece of work runs in a process of its own on its node, as on one machine,
+so that the judge's isolation is the same. ``node`` is the part that runs there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kernelwright.judge.devices.gpu import MOST_JUDGES
 from kernelwright.workers import node
 from kernelwright.workers.in_process import Ending
 from kernelwright.workers.node import Alike, Piece, Unlike
-from kernelwright.workers.residents import Resident
+from kernelwright.workers.residents import Resident, State
 from kernelwright.workers.workers import OnStep, Target
 
 AUTO = "auto"
@@ -149,11 +149,10 @@ class ClusterWorkers:
                 ending = self._wait(reference)
                 if isinstance(ending, Ending):
                     return ending
-                self._refuse(ending)
+                self.refuse(ending)
 
     def resident(self, begin: Callable[..., Any], *arguments: Any) -> Resident:
-        make = partial(self._actor, partial(begin, *arguments))
-        return _ClusterResident(make, self._refuse, self._ray)
+        return _ClusterResident(self, partial(self._actor, partial(begin, *arguments)), self._ray)
 
     def interrupt(self) -> None:
         for reference in list(self._running):
@@ -186,8 +185,7 @@ class ClusterWorkers:
             num_cpus=self._needs["CPU"],
             num_gpus=self._needs.get("GPU", 0),
             resources=_model_of(self._needs),
-            max_restarts=-1,
-            max_task_retries=N_RETRIES,
+            max_restarts=0,
             scheduling_strategy="SPREAD",
             label_selector=self._allowed(),
         )
@@ -197,7 +195,12 @@ class ClusterWorkers:
         """The labels of the nodes that may work: all but those that were refused."""
         return {NODE: f"!in({','.join(self._unlike)})"} if self._unlike else {}
 
-    def _refuse(self, unlike: Unlike) -> None:
+    def is_alive(self, node_id: str) -> bool:
+        """Whether a node, by Ray's name of it, is still there."""
+        return any(one["NodeID"] == node_id and one["Alive"] for one in self._ray.nodes())
+
+    def refuse(self, unlike: Unlike) -> None:
+        """Give no more work to a node that differs from the first one."""
         if unlike.node not in self._unlike:
             self._unlike[unlike.node] = unlike
             _LOG.warning(
@@ -314,16 +317,37 @@ class _Steps:
 
 
 class _ClusterResident:
-    """A process that stays on a node.
+    """A process on a node; it ends with the node. One that is refused there begins on another."""
 
-    If its node is lost it is begun again on another one, but a call under way then, or soon after,
-    raises BrokenExecutor.
-    """
-
-    def __init__(self, make: Callable[[], Any], refuse: Callable[[Unlike], None], ray: Any) -> None:
-        self._make, self._refuse, self._ray = make, refuse, ray
-        self._actor = make()
+    def __init__(self, workers: ClusterWorkers, make: Callable[[], Any], ray: Any) -> None:
+        self._workers, self._make, self._ray = workers, make, ray
         self._thread = ThreadPoolExecutor(1)
+        self._node = ""
+        """Ray's name of its node; empty while it waits for one."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._actor = self._make()
+        self._begun = self._actor.place.remote()
+
+    @property
+    def state(self) -> State:
+        if self._node:
+            return "running" if self._workers.is_alive(self._node) else "lost"
+        begun, _ = self._ray.wait([self._begun], timeout=0)
+        if not begun:
+            return "waiting"
+        try:
+            place = self._ray.get(self._begun)
+        except self._ray.exceptions.RayError:
+            return "lost"
+        if isinstance(place, Unlike):
+            self._workers.refuse(place)
+            self._ray.kill(self._actor)
+            self._begin()
+            return "waiting"
+        self._node = place
+        return "running"
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
         return self._thread.submit(self._call, call, arguments)
@@ -333,18 +357,12 @@ class _ClusterResident:
         self._ray.kill(self._actor)
 
     def _call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        while True:
-            try:
-                found = self._ray.get(self._actor.call.remote(call, arguments))
-            except self._ray.exceptions.RayTaskError as error:
-                raise error.cause from error
-            except self._ray.exceptions.RayError as error:
-                raise BrokenExecutor(str(error).strip().partition("\n")[0][:300]) from error
-            if not isinstance(found, Unlike):
-                return found
-            self._refuse(found)
-            self._ray.kill(self._actor)
-            self._actor = self._make()
+        try:
+            return self._ray.get(self._actor.call.remote(call, arguments))
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from error
+        except self._ray.exceptions.RayError as error:
+            raise BrokenExecutor(str(error).strip().partition("\n")[0][:300]) from error
 
 
 def _tell(actor: Any, number: int, step: Any) -> None:

@@ -5,7 +5,9 @@ The processes are forked from one that has imported the modules they need and ha
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import math
 import multiprocessing
 import os
@@ -23,6 +25,7 @@ from typing import Any
 
 from kernelwright.core.errors import DeviceError, KernelwrightError
 from kernelwright.judge import SharedForkServer
+from kernelwright.judge.sandbox.scratch import Scratch
 from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
 CLOSING_S = 30.0
@@ -89,6 +92,7 @@ def in_process(
     process. The work is interrupted as by Ctrl-C if it takes longer than ``limit_s``, or if this
     process exits. ``preload`` names modules that the parent of the fork imports first.
     """
+    _keep_socket_in_scratch()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, *preload])
     ours, theirs = context.Pipe(duplex=False)
@@ -106,6 +110,21 @@ def in_process(
         if _exit_code(process, CLOSING_S) is None:
             process.kill()
         ours.close()
+
+
+@functools.cache
+def _keep_socket_in_scratch() -> None:
+    """Let multiprocessing keep its socket in a folder that the next judge removes, if this process
+    is killed; its own folders (pymp-…) stay for ever.
+
+    Source:
+        multiprocessing/util.py (get_temp_dir) of Python 3.11 and 3.12.
+    """
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if config.get("tempdir") is None:
+        scratch = Scratch()
+        atexit.register(scratch.close)
+        config["tempdir"] = scratch.path
 
 
 def _listen(
@@ -170,8 +189,13 @@ def _work(
 
 
 def _end_with(answer: Connection) -> None:
-    """Interrupt this process when the parent closes its end of the pipe."""
+    """When the parent closes its end of the pipe, interrupt this process until it has written what
+    it found, for ``CLOSING_S`` at most."""
     watched = select.poll()
     watched.register(answer.fileno(), 0)  # an empty mask still reports a closed end
     watched.poll()
-    os.kill(os.getpid(), signal.SIGINT)
+    until_s = time.monotonic() + CLOSING_S
+    while time.monotonic() < until_s:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(ASKED_S)
+    os._exit(1)

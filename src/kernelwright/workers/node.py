@@ -105,8 +105,7 @@ def _settle(folder: str) -> None:
 
 def _compared(alike: Alike | None, slot: WorkerSlot) -> Unlike | None:
     """Compare this node with the first one, if it joined after the others were compared."""
-    context = importlib.import_module("ray").get_runtime_context()
-    node = context.get_node_id()
+    node = _node()
     if alike is None or node in alike.compared:
         return None
     if alike.settings not in _HERE:
@@ -118,6 +117,11 @@ def _compared(alike: Alike | None, slot: WorkerSlot) -> Unlike | None:
     else:
         why = str(ending.error) if ending.error else ending.died or "it did not answer"
     return Unlike(node, os.uname().nodename, why) if why else None
+
+
+def _node() -> str:
+    """Return Ray's name of this node."""
+    return str(importlib.import_module("ray").get_runtime_context().get_node_id())
 
 
 def difference(first: Target, other: Target) -> str:
@@ -178,8 +182,12 @@ class NodeResident:
         if self._unlike is None:
             begin()
 
+    def place(self) -> Unlike | str:
+        """Return Ray's name of the node, or why it may not be used."""
+        return self._unlike or _node()
+
     def call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        return self._unlike or call(*arguments)
+        return call(*arguments)
 
 
 def target_of(settings: Settings, fork_server: SharedForkServer) -> Target:

@@ -10,15 +10,25 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
-from typing import Any, Protocol
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from typing import Any, Literal, Protocol
 
 ENDS_S = 5.0
 """Seconds that a process has to exit after its owner was killed."""
 
 
+State = Literal["waiting", "running", "lost"]
+
+
 class Resident(Protocol):
     """A process that keeps its state from one call to the next."""
+
+    @property
+    def state(self) -> State:
+        """Whether it waits for a node with room, runs, or was lost with its node.
+
+        A process that was killed by itself is known to be lost when it is called.
+        """
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Call a function in the process after the calls that were submitted before.
@@ -30,17 +40,34 @@ class Resident(Protocol):
         """End the process after the calls that were submitted."""
 
 
-def local_resident(begin: Callable[..., Any], *arguments: Any) -> Resident:
-    """Return a process of this machine that calls ``begin`` once, and exits when this one does.
+class LocalResident:
+    """A process of this machine, which exits when this one does.
 
     It is spawned, since a fork would share the GPU.
     """
-    return ProcessPoolExecutor(
-        1,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        initargs=(begin, arguments),
-    )
+
+    state: State = "running"
+
+    def __init__(self, begin: Callable[..., Any], *arguments: Any) -> None:
+        """``begin`` is called once, before the first call."""
+        self._process = ProcessPoolExecutor(
+            1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(begin, arguments),
+        )
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        try:
+            return self._process.submit(call, *arguments)
+        except BrokenExecutor as error:
+            self.state = "lost"
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            return failed
+
+    def shutdown(self) -> None:
+        self._process.shutdown()
 
 
 def _begin(begin: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

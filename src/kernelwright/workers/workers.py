@@ -16,7 +16,7 @@ from kernelwright.judge import SharedForkServer, SharedForkServerProcess
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.environment import Here
 from kernelwright.workers.in_process import Ending, in_process
-from kernelwright.workers.residents import Resident, local_resident
+from kernelwright.workers.residents import LocalResident, Resident
 from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
 
 OnStep = Callable[[Any], None]
@@ -132,7 +132,7 @@ class LocalWorkers:
             )
 
     def resident(self, begin: Callable[..., Any], *arguments: Any) -> Resident:
-        return local_resident(begin, *arguments)
+        return LocalResident(begin, *arguments)
 
     def interrupt(self) -> None:
         """Nothing: the processes are in this one's group, which Ctrl-C reaches."""

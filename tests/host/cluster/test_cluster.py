@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from concurrent.futures import BrokenExecutor
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from kernelwright.judge.devices.environment import Here
 from kernelwright.suites.suite import suite_entries
 from kernelwright.workers.cluster import ClusterWorkers, _the_same
 from kernelwright.workers.cores import own_cores
+from kernelwright.workers.resident_pool import ResidentPool
 from kernelwright.workers.workers import Target
 
 pytest.importorskip("ray")
@@ -158,16 +160,23 @@ def fail():
     raise UsageError("what", seen="seen", do="do")
 
 
-def test_a_process_that_stays_is_begun_again_where_its_node_is_lost(cluster, workers):
-    resident = workers.resident(remember, "it")
+def test_a_process_that_stays_is_replaced_where_its_node_is_lost(cluster, workers):
+    pool = ResidentPool(lambda: workers.resident(remember, "it"), 1)
+    resident = pool.wait_for("task")
     assert resident.submit(remembered).result() == "it"
     with pytest.raises(UsageError, match="what"):
         resident.submit(fail).result()
     [lost] = cluster.worker_nodes
-    cluster.add_node(num_cpus=1)
     cluster.remove_node(lost, allow_graceful=False)
-    assert resident.submit(remembered).result() == "it"
-    resident.shutdown()
+    until = time.monotonic() + 90
+    while resident.state != "lost" and time.monotonic() < until:
+        time.sleep(0.1)
+    assert pool.find("task") is None
+    with pytest.raises(BrokenExecutor):
+        resident.submit(remembered).result()
+    cluster.add_node(num_cpus=1)
+    assert pool.wait_for("task").submit(remembered).result() == "it"
+    pool.shutdown(remembered)
 
 
 @pytest.mark.slow

@@ -7,15 +7,19 @@ from collections import Counter
 
 import pytest
 from tests.host.relu_task import RIGHT, TASK, WRONG
+from tests.host.swarm import candidates
 
 from kernelwright import bench
 from kernelwright.archive import Archive
 from kernelwright.batch import judge_all, judge_folder
 from kernelwright.batch.files import CandidateFile
 from kernelwright.core.candidate import Candidate
+from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.suites.suite import suite_entries
+from kernelwright.train.reward_pool import RewardPool
+from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.cluster import ClusterWorkers
 from kernelwright.workers.workers import LocalWorkers
 
@@ -25,6 +29,15 @@ FOLDER = Task("relu", "folder", TASK)
 FILES = [
     CandidateFile(f"{number}.py", Candidate(f"{text}# {number}\n", "torch"))
     for number, text in enumerate([RIGHT, WRONG] * 4)
+]
+
+LESSONS = [
+    Task(f"times_{n}", "dataset", candidates.TASK.replace("* 2", f"* {n}")) for n in (2, 3, 4)
+]
+ANSWERS = [
+    PolicyAnswer(task, "cpp", text, model="m")
+    for task in LESSONS
+    for text in (candidates.RIGHT, candidates.WRONG, "chatter")
 ]
 
 
@@ -105,3 +118,19 @@ def test_in_a_bench(cluster, tmp_path):
     outcomes = with_a_lost_node(cluster, there, tasks, work)
     assert all(outcome.error is None and outcome.chapter for outcome in outcomes)
     assert verdicts(there, tasks) == verdicts(here, tasks)
+
+
+def test_in_a_training_step(cluster, tmp_path):
+    """With two nodes of one core the tasks of the lost one are judged by the other."""
+    here, there = (settings_in(tmp_path, name, threads=1) for name in ("here", "there"))
+
+    def judged(settings, workers):
+        with RewardPool(settings, Device("cpu"), workers, timed=False) as pool:
+            found = pool.judge(ANSWERS)
+        return [each.evaluation and each.evaluation.status.value for each in found]
+
+    with LocalWorkers() as workers:
+        alone = judged(here, workers)
+    together = with_a_lost_node(cluster, there, LESSONS, lambda workers: judged(there, workers))
+    assert together == alone and alone[:3] == ["passed", "wrong_values", None]
+    assert verdicts(there, LESSONS) == verdicts(here, LESSONS)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
+import subprocess
+import sys
 import time
 
 import psutil
@@ -80,3 +84,32 @@ def test_without_a_shared_one_a_fork_server_is_a_program_of_its_own():
     assert server.process is not None
     start(server).close()
     server.close()
+
+
+STARTS_AND_DIES = """
+import os, signal
+from kernelwright.judge import SharedForkServerProcess
+
+SharedForkServerProcess().__enter__()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_fork_server_ends_in_the_middle_of_its_imports_if_its_judge_is_killed():
+    before = set(psutil.pids())
+    done = subprocess.run([sys.executable, "-c", STARTS_AND_DIES], check=False)
+    assert done.returncode == -signal.SIGKILL
+    end_s = time.monotonic() + 3.0  # the imports take longer
+    while (left := _fork_servers(set(psutil.pids()) - before)) and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert not left
+
+
+def _fork_servers(pids):
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            if process.ppid() == 1 and any("fork_server_main" in w for w in process.cmdline()):
+                found.append(pid)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from kernelwright.core.evaluation import Ratio
 from kernelwright.core.settings import Settings, load_settings
 from kernelwright.core.task import Task
 from kernelwright.models.accelerate import Accelerated, Acceleration
+from kernelwright.models.forms import as_eager
 from kernelwright.models.gate import Gate
 from kernelwright.models.given import Given
 from kernelwright.models.profile import Group
@@ -33,10 +34,10 @@ pytest.importorskip("transformers")
 class Untimed(WholeModel):
     """The whole model without a clock: kernels always pay."""
 
-    def make_library(self) -> None:
+    def make_plain(self) -> None:
         pass
 
-    def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
+    def brought(self, kernels: Mapping[str, Swapped], before: Collection[str] = ()) -> Ratio:
         return Ratio(2.0, 2.0, 2.0)
 
     def time_all(self, kernels: Mapping[str, Swapped]) -> dict[str, list[int]]:
@@ -81,10 +82,15 @@ def test_the_layers_of_a_model_are_served_by_kernels(name, kind, tmp_path) -> No
     found = FirstCandidates(given, kind, tmp_path).run()
     assert not [step.why for step in found.steps if step.outcome == "failed"]
     assert "kept" in {step.outcome for step in found.steps}
-    deviation = gate.compare(given.run(given.model))
-    assert not deviation.why_refused and kw.misses(given.model) == {}
+    expected = given.run(given.model)
+    assert not gate.compare(expected).why_refused and kw.misses(given.model) == {}
+    folder = found.save(tmp_path / "saved")
     take_out(given.model, found.kernels)
     assert not is_served(given)
+    kw.load_accelerated(given.model, folder, on_miss="raise")
+    with as_eager():  # told that it is compiled, a model gives its layers masks
+        outputs = given.run(torch.compile(given.model, backend="eager"))
+    assert type(outputs) is type(expected) and not gate.compare(outputs).why_refused
 
 
 def is_served(given: Given) -> bool:

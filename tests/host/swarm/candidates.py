@@ -94,6 +94,11 @@ LIBRARY_CALLS = answer(_TORCH.format(before="pass"))
 SLOW_CALLS = answer(_TORCH.format(before="for i in range(400):\n            torch.tanh(x)"))
 """Only calls of the library, which the grammar of trials admits; and far more of them."""
 
+SCHEDULED = answer(
+    "TERMS = 128\n" + _TORCH.format(before="for i in range(4 * TERMS):\n            torch.tanh(x)")
+)
+"""A file in torch with a schedule line, slow as it is written."""
+
 METAL = answer('''\
 import torch
 

@@ -16,6 +16,7 @@ from tests.host.swarm.candidates import (
     METAL,
     REWORDED,
     RIGHT,
+    SCHEDULED,
     SLOW_CALLS,
     SPYING,
     TASK,
@@ -24,12 +25,14 @@ from tests.host.swarm.candidates import (
 from tests.null.swarm.scripted import fail, say, slow
 
 from kernelwright.archive import Archive
+from kernelwright.core import schedule_line
 from kernelwright.core.errors import ProposerError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.judge import Judge
 from kernelwright.loaders import load
+from kernelwright.proposers.policy import CONTEXT
 from kernelwright.search import loop
 
 SECRET = re.compile(rb"key-of-(openai|mine)")
@@ -171,7 +174,23 @@ def test_what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried(swa
     )
     assert len(calls) == 2 and statuses(result) == [Status.PASSED]
     assert any("slower, not judged" in report.doing for report in progress)
-    assert max(report.n_trials for report in progress) == 1
+    assert max(report.n_trials for report in progress) == 2
+
+
+def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(swarm, scripted):
+    scripted.script = [say(SCHEDULED), say(SLOW_CALLS)]
+    result, calls, progress = swarm(
+        proposers=("policy",), dialects=("torch",), contexts=(), try_admitted=True,
+        budget_tokens=2 * ONE_CALL_TOKENS,
+    )  # fmt: skip
+    assert {call.context for call in calls} == {CONTEXT}
+    (proposal, verdict), *_ = result.evaluated
+    assert verdict.passed and proposal.proposer == "policy"
+    judged = schedule_line.read(proposal.candidate.source)
+    assert proposal.schedule["line"] == judged and judged["TERMS"] < 128
+    assert max(report.n_trials for report in progress) > 2
+    later = scripted.requests[-1]["messages"][-1]["content"]
+    assert schedule_line.written(judged) in later and "eager" in later
 
 
 def test_models_write_metal_where_there_is_no_mac(swarm, scripted, at_once):

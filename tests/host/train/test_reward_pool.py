@@ -17,6 +17,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, TaskError
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.train import reward_worker
 from kernelwright.train.reward_pool import RewardPool
 from kernelwright.train.reward_worker import PolicyAnswer
 from kernelwright.workers.slots import WHOLE_MACHINE
@@ -70,17 +71,30 @@ def test_early_answers_are_checked_at_once_and_timed_at_the_end(tmp_path):
 
 
 @pytest.mark.parametrize("when", ["writing", "judging"])
-def test_a_killed_worker_is_the_same_error_at_any_time(tmp_path, when):
-    is_killed = pytest.raises(DeviceError, match="a process that judges was killed")
-    with is_killed, opened(tmp_path) as (pool, _):
+def test_what_a_killed_worker_was_judging_is_judged_by_another(tmp_path, when, caplog):
+    with opened(tmp_path) as (pool, archive):
         pool.begin([answer(WRONG)])
         (worker,) = multiprocessing.active_children()
         worker.kill()
         worker.join()
-        deadline = time.monotonic() + LIMIT_S
-        while when == "writing" and time.monotonic() < deadline:
+        if when == "writing":
             pool.begin([answer(WRONG)])
+        [judged] = pool.judge([answer(WRONG)])
+        assert judged.evaluation.status == "wrong_values" and statuses(archive) == ["wrong_values"]
+    assert "another one judges its tasks" in caplog.text
+
+
+def kill_this_process(settings, device, timed):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_task_whose_worker_is_killed_again_and_again_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(reward_worker, "start", kill_this_process)
+    with opened(tmp_path) as (pool, _), pytest.raises(DeviceError) as raised:
         pool.judge([answer(WRONG)])
+    assert "a process that judges was killed" in str(raised.value) and "4 times" in str(
+        raised.value
+    )
 
 
 def test_a_task_that_does_not_run_does_not_affect_others(tmp_path):
@@ -93,13 +107,13 @@ def test_a_task_that_does_not_run_does_not_affect_others(tmp_path):
 
 
 SCRIPT = """
+import multiprocessing
 from tests.host.train.test_reward_pool import RewardPool, Device, RIGHT, TWO, Settings, answer
 
 if __name__ == "__main__":
     with RewardPool(Settings(archive={url!r}, threads=1), Device.parse("cpu"), TWO) as pool:
         pool.judge([answer(RIGHT)])
-        processes = [process for worker in pool._workers for process in worker._processes.values()]
-        print(*(process.pid for process in processes), flush=True)
+        print(*(process.pid for process in multiprocessing.active_children()), flush=True)
         input()
 """
 

@@ -1,4 +1,5 @@
 import pytest
+from tests.null.archive.server import Server
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +12,15 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "archive.sqlite"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    found = Server(tmp_path_factory.mktemp("postgres"))
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def url(server):
+    return server.url()

@@ -1,18 +1,14 @@
 """The archive on a PostgreSQL server that the test starts itself; skipped where there is none."""
 
-import os
-import pwd
 import select
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 from tests.null.archive.nouns import TASK, WORKLOAD, proposal, verdict
+from tests.null.archive.server import PROGRAMS
 
 from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Exemplar
@@ -21,58 +17,7 @@ from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 
 psycopg = pytest.importorskip("psycopg")
-PROGRAMS = [Path(found).parent for found in [shutil.which("pg_ctl")] if found]
-PROGRAMS += sorted(Path("/usr/lib/postgresql").glob("*/bin"))  # where Debian keeps it
 pytestmark = pytest.mark.skipif(not PROGRAMS, reason="needs a PostgreSQL server's programs")
-
-
-def as_owner(*command):
-    """Run as an ordinary user: the server refuses to run as root."""
-    user = {"user": "postgres"} if os.geteuid() == 0 else {}
-    subprocess.run([str(word) for word in command], check=True, capture_output=True, **user)
-
-
-class Server:
-    """A PostgreSQL server of the test's own."""
-
-    def __init__(self, folder):
-        if os.geteuid() == 0:
-            os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
-            for parent in folder.parents:
-                if parent.is_relative_to(tempfile.gettempdir()) and parent.stat().st_uid == 0:
-                    parent.chmod(parent.stat().st_mode | 0o055)
-        self._folder, self._data = folder, folder / "data"
-        as_owner(PROGRAMS[-1] / "initdb", "--auth=trust", "--username=kw", "-N", "-D", self._data)
-        self.start()
-
-    def url(self, user="kw"):
-        return f"postgresql://{user}@/postgres?host={self._folder}"
-
-    @property
-    def socket(self):
-        return self._folder / ".s.PGSQL.5432"
-
-    def start(self):
-        options = f"-c listen_addresses= -c unix_socket_directories={self._folder} -c fsync=off"
-        self._control("-l", self._folder / "log", "-w", "-o", options, "start")
-
-    def stop(self):
-        self._control("-m", "immediate", "stop")
-
-    def _control(self, *words):
-        as_owner(PROGRAMS[-1] / "pg_ctl", "-D", self._data, *words)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    found = Server(tmp_path_factory.mktemp("postgres"))
-    yield found
-    found.stop()
-
-
-@pytest.fixture
-def url(server):
-    return server.url()
 
 
 def test_history_comes_back_equal_from_a_server(url):

@@ -20,6 +20,7 @@ OUTLINE = Outline((STEP,))
 
 def trial(name, **parts):
     measured = {"time_ns": 100.0, "reference_ns": 200.0, "n_samples": 8, "outline": OUTLINE}
+    measured |= {"low_ns": 98.0, "high_ns": 105.0}
     told = {"variant": "fused", "kernels": {"step": {"block": 64}}}
     return Trial(name, "cpp", TrialOutcome.MEASURED, told, **measured | parts)
 
@@ -59,7 +60,16 @@ def test_past_trials_are_the_measured_ones_of_other_tasks_on_the_device(archive,
     assert [t.candidate for group in newest.values() for t in group] == ["mine"]
 
 
-def test_trials_of_before_have_no_outline(path):
+def test_a_task_s_trials_come_back_with_their_places_and_versions(archive, run):
+    gpu = Environment("cuda:sm_90", {"gpu": "a GPU"})
+    archive.add_trials(run, HERE, 1, [trial("a")])
+    archive.add_trials(run, gpu, 2, [trial("b")])
+    found = archive.trials_everywhere(TASK.digest)
+    assert found == [(HERE, 1, trial("a")), (gpu, 2, trial("b"))]
+    assert archive.trials_everywhere("another") == []
+
+
+def test_trials_of_before_have_neither_outline_nor_interval(path):
     made_at(path, "m007")
     with closing(sqlite3.connect(path)) as database, database:
         put(database, "task", **rows.from_content(TASK))
@@ -67,9 +77,10 @@ def test_trials_of_before_have_no_outline(path):
         run = {"id": "r", "task": TASK.digest, "settings": "{}", "version": "0"}
         put(database, "run", **run, started_at="2026-01-01")
         told = rows.from_trial(trial("a", outline=None)) | {"run": "r", "task": TASK.digest}
-        del told["outline"], told["expected_ns"]
+        for name in ("outline", "expected_ns", "low_ns", "high_ns"):
+            del told[name]
         told |= {"environment": HERE.digest, "tuner_version": 1, "created_at": "2026-01-01"}
         put(database, "trial", **told)
     with Archive(path) as archive:
         [found] = archive.trials(TASK.digest, environment=HERE.digest, version=1)
-    assert found == trial("a", outline=None)
+    assert found == trial("a", outline=None, low_ns=None, high_ns=None)

@@ -39,6 +39,7 @@ WITNESSES = {
     "tries_uses": "host/compiler/test_gates.py:"
     "a_fault_is_warned_of_and_stands_in_the_result",
     "max_autotune": "null/judge/test_max_autotune.py:it_is_measured_only_where_it_is_asked_for",
+    "compiled": "null/judge/test_max_autotune.py:nothing_is_compiled_where_that_is_not_wanted",
     "mode": "host/compiler/test_modes.py:the_judge_puts_candidates_and_baselines_into_the_mode",
 }  # fmt: skip
 

@@ -233,7 +233,7 @@ def test_every_variant_of_the_rules_is_described():
 @pytest.mark.parametrize(
     ("told", "error", "said"),
     [
-        ({"archives": []}, UsageError, "no archive is given"),
+        ({"archives": []}, UsageError, "neither an archive nor a grid is given"),
         ({"archives": ["nowhere.sqlite"]}, ArchiveError, "nowhere.sqlite"),
         ({"keep": 0}, UsageError, "the dataset would be empty"),
         ({"exclude": ["nowhere"]}, UsageError, "no tasks to exclude"),

@@ -1,10 +1,11 @@
-"""max-autotune is a library setting of its own, for those who ask for it."""
+"""max-autotune is a library setting of its own, for those who ask for it; torch.compile is one
+unless a search does without."""
 
 import pytest
 
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
-from kernelwright.judge.baselines.library_settings import SETTINGS, settings_of
+from kernelwright.judge.baselines.library_settings import EAGER, SETTINGS, settings_of
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.environment import Here, describe
 from kernelwright.search.library_candidate import library_candidate
@@ -24,13 +25,20 @@ def test_it_is_measured_only_where_it_is_asked_for(kind):
     )
 
 
-def test_verdicts_beside_other_library_settings_are_of_another_environment():
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_nothing_is_compiled_where_that_is_not_wanted(kind):
+    rows = settings_of(kind, "", max_autotune=True, compiled=False)
+    assert rows[0].name == EAGER and not any(row.compile is not None for row in rows)
+
+
+@pytest.mark.parametrize("changed", [{"max_autotune": True}, {"compiled": False}])
+def test_verdicts_beside_other_library_settings_are_of_another_environment(changed):
     device = Device.parse("cpu")
-    plain, tuned = Settings(), Settings(max_autotune=True)
-    found = describe(device, backend_of(device), Here.of(device, tuned).facts["threads"], tuned)
-    assert Here.of(device, tuned).is_of(found)
+    plain, other = Settings(), Settings(**changed)
+    found = describe(device, backend_of(device), Here.of(device, other).facts["threads"], other)
+    assert Here.of(device, other).is_of(found)
     assert not Here.of(device, plain).is_of(found)
-    assert "max_autotune" not in Here.of(device, plain).facts
+    assert changed.keys().isdisjoint(Here.of(device, plain).facts)
 
 
 def test_the_setting_is_handed_back_by_its_name():

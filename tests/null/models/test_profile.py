@@ -9,7 +9,7 @@ from torch import nn
 import kernelwright as kw
 from kernelwright.core.errors import TaskError
 from kernelwright.models import roofline
-from kernelwright.models.gate import Gate
+from kernelwright.models.gate import Gate, why_unsteady
 from kernelwright.models.given import Given
 from kernelwright.models.profile import example_of, profile
 from kernelwright.models.swap import take_out, twin_of
@@ -186,6 +186,22 @@ def test_a_choice_of_another_token_is_refused_though_every_logit_is_close() -> N
     other = logits.clone()
     other[:, 5] = 1.1
     assert "argmax regret" in gate.compare({"logits": other}).why_refused
+
+
+def test_a_module_whose_choices_hang_on_rounding_cannot_be_judged() -> None:
+    class Chosen(nn.Module):
+        def forward(self, x):
+            return nn.functional.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype) * x
+
+    near = torch.tensor([[1.0, 1.0 + 1e-4, 0.0], [3.0, 1.0, 0.0]])
+    tied = Given(Chosen(), near.bfloat16())  # the first two are one number in bfloat16
+    assert why_unsteady(tied) == ""
+    scaled = nn.Sequential(nn.Linear(3, 3, bias=False), Chosen()).bfloat16()
+    weight = torch.tensor([[1.0, 0.5, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    scaled[0].weight.data.copy_(weight)
+    x = torch.tensor([[256.0, 1.0, 1.0]]).bfloat16()  # 256.5 and 257, both 256 in bfloat16
+    assert why_unsteady(Given(scaled, x)).startswith("rounding makes 1 of 1 rows")
+    assert why_unsteady(Given(Net(), X)) == ""
 
 
 def test_a_twin_shares_weights_and_can_be_changed_alone() -> None:

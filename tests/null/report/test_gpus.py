@@ -31,7 +31,7 @@ def judged(path, names) -> Settings:
 
 def test_each_has_a_chapter_with_a_name_of_its_own(tmp_path):
     with Archive(judged(tmp_path, NAMES).archive) as archive:
-        found = chapters(archive, TASK.digest)
+        found = chapters(archive, [TASK])
     assert [one.where for one in found] == [f"cuda:sm_90 ({name})" for name in NAMES]
     assert len({one.anchor for one in found}) == 2
     assert [len(one.history) for one in found] == [1, 1]

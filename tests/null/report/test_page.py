@@ -332,3 +332,16 @@ def test_a_win_with_the_errors_of_tf32_is_marked_and_left_out_of_a_mean(archive,
     fill(archive, Task("other", "builtin", "class Model: pass"), [slow(proposal("slow"))])
     shown = " ".join(Reader(page(archive, tmp_path)).text.split())
     assert "kernel tf32" in shown and "1.00 ×mean without tf32: with the 1 wins set to 1" in shown
+
+
+def test_a_page_of_many_tasks_shows_those_that_were_run_last(archive, tmp_path):
+    for number in range(3):
+        noun = proposal(f"class ModelNew: n = {number}")
+        fill(
+            archive,
+            Task(f"task{number}", "folder", f"n = {number}"),
+            [(noun, verdict(noun.candidate))],
+        )
+    shown = page(archive, tmp_path, most_tasks=2)
+    assert "task0" not in shown and "task1" in shown and "task2" in shown
+    assert "not shown: 1;" in shown

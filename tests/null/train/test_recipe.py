@@ -52,6 +52,8 @@ def test_a_stage_begun_by_an_earlier_version_resumes(told):
         ({"reward": "mile"}, "milestone"),
         ({"group": 1}, "2 or more"),
         ({"turns": 0}, "1 or more"),
+        ({"judge": "quick"}, "full"),
+        ({"judge": "fast", "reward": "milestone"}, "--judge full"),
         ({"vllm": "there"}, "colocate"),
         ({"vllm": "colocate", "model": "dir/m.gguf"}, "a checkpoint's folder"),
     ],

@@ -37,6 +37,28 @@ def test_times_are_expected_within_a_factor_of_two(name):
         assert 0.5 < expected / measured < 2.0
 
 
+def test_large_products_of_16_bits_are_left_to_the_library():
+    sizes = {"bytes": 3e7, "flops": 2e10, "rows": 2048.0, "columns": 4608.0, "k": 1152.0}
+    types = {"bfloat16": 3}
+    library = StepOutline("", "library", {"torch.ops.aten.linear.default": 1, **types}, sizes)
+    own = StepOutline("product", "product", types, sizes)
+    knobs = {"block_m": 128, "block_n": 128, "precision": "native"}
+    assert 1.2 < step_ns(own, knobs, GPU) / step_ns(library, {}, GPU) < 2.0
+
+
+def test_a_thin_product_keeps_a_gpu_busy():
+    sizes = {"bytes": 2e6, "flops": 2e6, "rows": 1.0, "columns": 1024.0, "k": 1024.0}
+    step = StepOutline("product", "product", {"bfloat16": 3}, sizes)
+    assert (
+        step_ns(step, {"shape": "row", "rows": 1}, GPU) < 2 * sizes["bytes"] / GPU.bytes_per_s * 1e9
+    )
+
+
+def test_views_cost_nothing():
+    view = StepOutline("", "library", {"torch.ops.aten.permute.default": 1}, {"bytes": 1e9})
+    assert prior_ns(Outline((view,)), {}, GPU) == prior_ns(Outline(()), {}, GPU)
+
+
 def test_a_product_of_the_library_in_float32_is_never_as_fast_as_tensor_cores():
     sizes = {"bytes": 2e8, "flops": 2 * 4096.0**3, "rows": 4096.0, "columns": 4096.0, "k": 4096.0}
     library = StepOutline("", "library", {"torch.ops.aten.linear.default": 1}, sizes)

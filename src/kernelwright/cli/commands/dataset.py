@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -9,13 +10,21 @@ import click
 from rich.console import RenderableType
 from rich.table import Table
 
+from kernelwright.archive import Archive
 from kernelwright.cli.options import JSON, NODES, cluster_workers
 from kernelwright.console.answers import DONE, NOTHING_PASSED
 from kernelwright.console.terminal import Answer, Commands
+from kernelwright.core.device import Device
+from kernelwright.core.errors import TaskError
 from kernelwright.core.secrets import command_line
-from kernelwright.dataset import build_dataset
-from kernelwright.dataset.build import KEEP
+from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.dataset import Grids, build_dataset
+from kernelwright.dataset.build import CONTRAST, KEEP, TEMPERATURE
+from kernelwright.dataset.grid import build_grid
+from kernelwright.dialects.devices import resolve
+from kernelwright.judge import SharedForkServerProcess
 from kernelwright.report.facts import one_line
+from kernelwright.tuner import grid
 
 
 @click.group("dataset", cls=Commands)
@@ -28,7 +37,6 @@ def command() -> None:
     "--archive",
     "archives",
     multiple=True,
-    required=True,
     metavar="URL",
     help="Take verdicts from this file, folder or database URL; repeatable.",
 )
@@ -55,6 +63,28 @@ def command() -> None:
     metavar="K",
     help="Keep at most this many pairs per task, dialect and device.",
 )
+@click.option(
+    "--grid",
+    "grids",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Take measured schedules from this folder of `dataset grid`; repeatable.",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(min=0, min_open=True),
+    default=TEMPERATURE,
+    show_default=True,
+    help="Draw a grid's schedules in proportion to speed^(1/T): low for the fastest, inf for all.",
+)
+@click.option(
+    "--contrast",
+    type=click.FloatRange(min=1),
+    default=CONTRAST,
+    show_default=True,
+    help="Smallest ratio of the speeds of a grid's kernels that a prompt shows.",
+)
 @NODES
 @JSON
 def build_command(
@@ -62,10 +92,13 @@ def build_command(
     out: Path,
     exclude: tuple[Path, ...],
     keep: int,
+    grids: tuple[Path, ...],
+    temperature: float,
+    contrast: float,
     cluster: str | None,
     as_json: bool,
 ) -> Answer:
-    """Write the judged candidates of archives to DIR, as Parquet with a data card.
+    """Write the judged candidates of archives, and schedules of grids, as Parquet with a card.
 
     A row is a prompt, an answer in three parts, and the verdict. Tasks with the same structure as a
     built-in task or one of --exclude are left out, whatever their names.
@@ -76,6 +109,7 @@ def build_command(
             out=out,
             exclude=exclude,
             keep=keep,
+            grids=Grids(grids, temperature, contrast),
             command=command_line(),
             on_done=lambda text: click.echo(one_line(text, 160), err=True),
             workers=workers,
@@ -99,3 +133,83 @@ def build_command(
         f"{len(dataset.pairs)} pairs in {out}; README.md there describes them",
     ]
     return Answer(facts, DONE if dataset.pairs else NOTHING_PASSED, shown)
+
+
+@command.command("grid")
+@click.option(
+    "--archive",
+    "archives",
+    multiple=True,
+    required=True,
+    metavar="URL",
+    help="Take programs and trials from this file or database URL, and keep new trials there; "
+    "repeatable.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Write the grid here.",
+)
+@click.option(
+    "--schedules",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Measure each right program that has a schedule line under this many schedules; 0: write "
+    "only what was measured before.",
+)
+@click.option("--device", metavar="DEVICE", help="Measure on this device: cpu, cuda, …")
+@click.option("--budget", metavar="TIME", default="1h", help="Stop measuring after this time.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw schedules with it.")
+@JSON
+def grid_command(
+    archives: tuple[str, ...],
+    out: Path,
+    schedules: int,
+    device: str | None,
+    budget: str,
+    seed: int,
+    as_json: bool,
+) -> Answer:
+    """Write measured schedules to DIR, as Parquet with a data card.
+
+    A row is one schedule of one program for one task, with its time, as the tuner measured it in
+    a search or for this grid. The same command resumes where it stopped.
+    """
+    until = time.monotonic() + parse_seconds(budget)
+    for url in archives if schedules else ():
+        _measure(url, schedules, device, seed, until)
+    rows = build_grid(archives, out=out, command=command_line())
+    outcomes = Counter(row.outcome for row in rows)
+    facts = {
+        "out": str(out), "rows": len(rows), "outcomes": dict(outcomes),
+        "tasks": len({row.task_digest for row in rows}),
+        "programs": len({(row.task_digest, row.program) for row in rows}),
+    }  # fmt: skip
+    table = Table("outcome", "rows", box=None)
+    for outcome, n in outcomes.most_common():
+        table.add_row(outcome, str(n))
+    shown: list[RenderableType] = [table, f"{len(rows)} schedules in {out}"]
+    return Answer(facts, DONE if rows else NOTHING_PASSED, shown)
+
+
+def _measure(url: str, schedules: int, device: str | None, seed: int, until: float) -> None:
+    """Measure the programs of an archive under other schedules, task by task."""
+    settings = load_settings(Path.cwd(), archive=url, device=device, seed=seed)
+    where = resolve(Device.parse(settings.device))
+    with Archive(url, create=False) as archive, SharedForkServerProcess() as server:
+        for task in archive.tasks():
+            if time.monotonic() > until:
+                return
+            try:
+                n_new = grid.measure(
+                    archive, task, settings=settings, device=where, n=schedules, until=until,
+                    fork_server=server,
+                )  # fmt: skip
+            except TaskError as error:
+                click.echo(one_line(f"{task.name}: {error}", 160), err=True)
+            else:
+                click.echo(f"{task.name}: {n_new} measured", err=True)

@@ -30,7 +30,7 @@ MAIN = ("earned", "loss")
 N_ROWS = 12  # of the curve on a terminal; the file has all
 IN_REINFORCEMENT = {
     "reward", "exemplars", "bare", "advantage", "clip_high", "shuffled", "contrast", "tasks",
-    "group", "updates", "turns", "temperature", "vllm", "cluster", "gpu_model",
+    "group", "updates", "turns", "temperature", "vllm", "cluster", "gpu_model", "judge", "audit",
 }  # fmt: skip
 USED = {
     "sft": {"epochs"},
@@ -68,7 +68,7 @@ USED = {
     *("reward", "advantage", "exemplars", "bare", "contrast", "shuffled", "tasks", "group"),
     *("updates", "clip_high", "turns", "batch", "recompute", "epochs", "preference", "imitation"),
     *("max_tokens", "max_prompt_tokens", "rank", "learning_rate", "gradient_norm"),
-    *("temperature", "checkpoint_every", "jobs", "vllm", "seed", "out"),
+    *("temperature", "checkpoint_every", "judge", "audit", "jobs", "vllm", "seed", "out"),
 )
 @CLUSTER
 @JSON

@@ -114,7 +114,8 @@ def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     words = call.target.split(".")
     flops = _flops(words, read, float(n_results)) if len(read) > 1 else float(n_results)
     sizes = {"bytes": float(n_bytes), "flops": flops}
-    form = {call.target: 1}
+    types = Counter(tensor.dtype for tensor in (*read, *call.outputs))
+    form = {call.target: 1, **types}
     if any(word.startswith("conv") for word in words):
         if len(read) > 2:
             sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))

@@ -90,9 +90,13 @@ TUNED: dict[str, tuple[Setting, ...]] = {
 """Settings that take minutes to compile: only for searches that ask for them."""
 
 
-def settings_of(kind: str, precision: str, *, max_autotune: bool = False) -> tuple[Setting, ...]:
-    """The settings of a kind of device, for a task in a reduced precision, or in its own ('')."""
+def settings_of(
+    kind: str, precision: str, *, max_autotune: bool = False, compiled: bool = True
+) -> tuple[Setting, ...]:
+    """The settings of a kind of device, for a task in a reduced precision, or in its own (''); only
+    those without torch.compile if they are not to be ``compiled``."""
     rows = (*SETTINGS[kind], *(TUNED[kind] if max_autotune else ()))
+    rows = tuple(row for row in rows if compiled or row.compile is None)
     if precision not in HALVES:
         return rows
     why = f"weights held in {precision}"
@@ -109,4 +113,5 @@ def _held(row: Setting, why: str) -> Setting:
 
 
 ALWAYS = (EAGER, COMPILE)
-"""Measured beside every candidate, whichever is the strongest."""
+"""Measured beside every candidate, if they are settings of the search, whichever is the strongest.
+"""

@@ -56,9 +56,9 @@ class BaselineRuns:
         stopwatch: Stopwatch,
         *,
         one_by_one: bool = False,
-        max_autotune: bool = False,
+        settings: Sequence[Setting],
     ) -> None:
-        self._starter = SettingStarter(task, oracle, machine, max_autotune=max_autotune)
+        self._starter = SettingStarter(task, oracle, machine, settings)
         self._oracle = oracle
         self._stopwatch, self._device_lock = stopwatch, machine.device_lock
         moved_bytes = oracle.profile.work.moved_bytes

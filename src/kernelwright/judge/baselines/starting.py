@@ -15,7 +15,6 @@ from pathlib import Path
 from kernelwright.core.errors import DeviceError
 from kernelwright.core.outcome import ReasonCode, Status
 from kernelwright.core.task import Task
-from kernelwright.judge.baselines import library_settings
 from kernelwright.judge.baselines.compiler_cache import compiler_cache, folder_in
 from kernelwright.judge.baselines.library_settings import EAGER, Setting
 from kernelwright.judge.checks import TASK, Draw, derive_seed
@@ -44,13 +43,10 @@ class SettingStarter:
     """Starts the library settings of one task; they share the memory for arguments."""
 
     def __init__(
-        self, task: Task, oracle: Oracle, machine: Machine, *, max_autotune: bool = False
+        self, task: Task, oracle: Oracle, machine: Machine, settings: Iterable[Setting]
     ) -> None:
         self.task, self._oracle, self._machine = task, oracle, machine
-        rows = library_settings.settings_of(
-            machine.backend.kind, task.precision, max_autotune=max_autotune
-        )
-        self.settings = {row.name: row for row in rows if not (task.step_of and row.cuda_graph)}
+        self.settings = {row.name: row for row in settings if not (task.step_of and row.cuda_graph)}
         self._compile_locks = collections.defaultdict[str, threading.Lock](threading.Lock)
         self._stack = ExitStack()
         self._region: Region | None = None

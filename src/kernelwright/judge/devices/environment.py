@@ -63,6 +63,8 @@ def describe(
         }
     if settings.max_autotune:  # speedups are over other library settings then
         facts["max_autotune"] = True
+    if not settings.compiled:
+        facts["compiled"] = False
     return Environment(device.key, facts)
 
 

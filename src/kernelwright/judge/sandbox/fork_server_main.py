@@ -14,9 +14,11 @@ import gc
 import importlib
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +37,8 @@ COMPILERS = (
 """Modules that torch.compile imports when it is first called."""
 NEEDS_TRITON = ("triton.language", "triton.compiler", "torch._inductor.runtime.triton_heuristics")
 
+LOOK_MS = 100
+"""Milliseconds between looks at whether imports are over."""
 KEYS = (
     ("torch._inductor.codecache", "torch_key"),
     ("torch._inductor.runtime.triton_compat", "triton_key"),
@@ -48,16 +52,39 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     is_warm = sys.argv[2] == "--warm"
     sys.path[:] = sys.argv[2 + is_warm :]
-    if is_warm:
-        _import_compilers()
-        if _has_touched_a_gpu():  # children could not use it: start anew without
-            os.set_inheritable(control.fileno(), True)
-            command = [sys.executable, "-I", __file__, sys.argv[1], *sys.argv[3:]]
-            os.execv(sys.executable, command)
+    with _ended_with_the_judge(control):
+        importlib.import_module("kernelwright.judge.sandbox.supervisor")
+        if is_warm:
+            _import_compilers()
+    if is_warm and _has_touched_a_gpu():  # children could not use it: start anew without
+        os.set_inheritable(control.fileno(), True)
+        os.execv(sys.executable, [sys.executable, "-I", __file__, sys.argv[1], *sys.argv[3:]])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()  # or a collection in a child would copy every page of what is imported here
     serve(control)
+
+
+@contextlib.contextmanager
+def _ended_with_the_judge(control: socket.socket) -> Iterator[None]:
+    """End this process in the middle of its imports, which take seconds, if the judge is killed.
+
+    No thread is left afterwards: a process forks safely only without.
+    """
+    is_over = threading.Event()
+
+    def watch() -> None:
+        watched = select.poll()
+        watched.register(control, 0)  # an empty mask still reports a closed end
+        while not is_over.is_set():
+            if watched.poll(LOOK_MS):
+                os._exit(0)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()
 
 
 def serve(control: socket.socket) -> None:

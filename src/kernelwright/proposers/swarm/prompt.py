@@ -19,7 +19,7 @@ from kernelwright.proposers.swarm.question import Question
 GENERATOR = "generator-3"
 ANALYST = "analyst-2"
 REFORMAT = "reformat-1"
-EXAMPLE = "example-1"
+EXAMPLE = "example-2"
 """Names of templates with their versions: a changed text is a new file."""
 
 Messages = tuple[tuple[str, str], ...]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
+from kernelwright.suites.composed.lessons.schedule import TERMS
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 from kernelwright.suites.composed.task_builder import Shape
@@ -39,13 +42,13 @@ PART = (
     "live = (i < keys) & (column < width)",
     "place = (z * keys + i) * width + column",
     "right = tl.load(k + place, mask=live, other=0.0)",
-    's = tl.dot(left, tl.trans(right), input_precision="PRECISION") * factor',
+    "s = tl.dot(left, tl.trans(right), input_precision=PRECISION) * factor",
     's = tl.where({kept}, s, float("-inf"))',
     "most = tl.maximum(top, tl.max(s, 1)[:, None])",
     "p, old = tl.exp(s - most), tl.exp(top - most)",
     "total = total * old + tl.sum(p, 1)[:, None]",
     "values = tl.load(u + place, mask=live, other=0.0)",
-    'v = v * old + tl.dot(p, values, input_precision="PRECISION")',
+    "v = v * old + tl.dot(p, values, input_precision=PRECISION)",
     "top = most",
 )
 
@@ -64,17 +67,14 @@ def attention(builder: LessonBuilder) -> str:
     builder.is_positive = False
     steps(builder, 0, draw.choice((0, 1, 1, 2)), learned=False)
     names = ["u", "out", "length", "keys", "width", *builder.given, "factor", "WIDTH: tl.constexpr"]
-    turns = {"TERMS": "32", "PRECISION": builder.schedule.precision, "{kept}": kept}
-    part = "\n".join(PART)
-    for old, new in turns.items():
-        part = part.replace(old, new)
-    text = head("q", "k", *names) + block([*SUMS, "for start in range(0, keys, 32):"])
+    part = "\n".join(PART).replace("{kept}", kept)
+    text = head("q", "k", *names, *TERMS) + block([*SUMS, "for start in range(0, keys, TERMS):"])
     text += block(part.split("\n"), 2)
     text += block(["v = v / total", *builder.take(), "tl.store(out + at, v, mask=inside)"])
-    tile = min(builder.schedule.tile, 64)
+    builder.schedule = replace(builder.schedule, tile_m=min(builder.schedule.tile_m, 64), terms=32)
     given = "".join(f"{value}, " for value in builder.given.values())
     given += f"{scale}, triton.next_power_of_2(max(width, 16))"
-    end = f"BLOCK={tile}, num_warps=4"
+    end = "TERMS, PRECISION, BLOCK=TILE_M, num_warps=4"
     return answer(
         builder,
         text,
@@ -82,7 +82,7 @@ def attention(builder: LessonBuilder) -> str:
 length, width = q.shape[-2:]
 keys = k.shape[-2]
 out = torch.empty_like(q)
-grid = (triton.cdiv(length, {tile}), q.numel() // (length * width))
+grid = (triton.cdiv(length, TILE_M), q.numel() // (length * width))
 kernel[grid](q, k, u, out, length, keys, width, {given}, {end})
 return out""",
     )

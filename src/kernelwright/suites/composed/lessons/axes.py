@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
-from kernelwright.suites.composed.lessons.schedule import Schedule
+from kernelwright.suites.composed.lessons.schedule import blocks_of, looping, whole_row
 from kernelwright.suites.composed.lessons.statistics import (
     KEEP,
     MAPS,
@@ -60,14 +60,13 @@ class Along:
     def _next(self) -> str:
         return f"{self.in_answer} + 1" if self.in_answer.startswith("self") else str(self.axis + 1)
 
-    def launch(self, schedule: Schedule, given: str, *, is_at_once: bool = False) -> str:
+    def launch(self, given: str, *, is_at_once: bool = False) -> str:
         """Return the forward's launch; rows are processed block by block, or whole."""
         if self.way is ROW:
-            end = schedule.row("length") if is_at_once else schedule.along("length")
+            end = whole_row("length") if is_at_once else looping("length")
             return f"kernel[(x.numel() // length,)](x, {given}length, {end})"
-        each = schedule.columns
-        grid = f"(batch, triton.cdiv(width, {each}))"
-        return f"kernel[{grid}](x, {given}length, width, {schedule.of(each)})"
+        grid = "(batch, triton.cdiv(width, COLUMNS))"
+        return f"kernel[{grid}](x, {given}length, width, {blocks_of('COLUMNS')})"
 
 
 def start(builder: LessonBuilder, *, may_be_given: bool = True) -> Along:
@@ -219,7 +218,7 @@ def _written(builder: LessonBuilder, along: Along, sweeps: Sweeps, made: str) ->
     kernel = head("x", *names, *lengths) + sweeps.text()
     given = "".join(f"{value}, " for value in ["out", *builder.given.values()])
     lines = [f"x = {builder.first}.contiguous()", *along.sizes, f"out = {made}"]
-    lines += [along.launch(builder.schedule, given), "return out"]
+    lines += [along.launch(given), "return out"]
     return answer(builder, kernel, "\n".join(lines))
 
 
@@ -279,7 +278,7 @@ def scan(builder: LessonBuilder) -> str:
     )
     lines = [f"x = {builder.first}.contiguous()"] + ["mask = mask.contiguous()"] * has_mask
     lines += [*along.sizes, "out = torch.empty_like(x)"]
-    launch = along.launch(builder.schedule, given, is_at_once=True)
+    launch = along.launch(given, is_at_once=True)
     kernel = head("x", *names, *lengths) + text
     return answer(builder, kernel, "\n".join([*lines, launch, "return out"]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.linears import Layer, layer, product
+from kernelwright.suites.composed.lessons.schedule import whole_row
 from kernelwright.suites.composed.lessons.statistics import KEEP, MAPS, REDUCTIONS
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
@@ -58,7 +59,7 @@ def reduced(builder: LessonBuilder) -> str:
     )
     lines += [
         "result = torch.empty_like(a)",
-        f"rows[(m,)](out, a, result, n, k{builder.more}, {builder.schedule.row('n')})",
+        f"rows[(m,)](out, a, result, n, k{builder.more}, {whole_row('n')})",
         "return result",
     ]
     return answer(builder, text, "\n".join(lines))
@@ -183,8 +184,7 @@ def grouped(builder: LessonBuilder) -> str:
     text += "\n\n" + head(*names, name="rows") + block(body)
     lines += [
         f"groups = {called}.num_groups",
-        f"rows[(m * groups,)](out, n // groups, groups{builder.more}, "
-        f"{builder.schedule.row('n // groups')})",
+        f"rows[(m * groups,)](out, n // groups, groups{builder.more}, {whole_row('n // groups')})",
         "return out",
     ]
     return answer(builder, text, "\n".join(lines))
@@ -256,7 +256,7 @@ def _grouped_fold(
         held = builder.module("bias", f"nn.Parameter(torch.randn({shape}))")
         builder.step(f"{builder.x} + {held}", "sum with a learned tensor")
         end = f"return result + {held}"
-    ending = builder.schedule.row("n // groups")
+    ending = whole_row("n // groups")
     lines += [
         f"groups = {called}.num_groups",
         f"result = a.new_empty({'m, 1' if is_kept else 'm'})",
@@ -291,7 +291,7 @@ def batch_normed(builder: LessonBuilder) -> str:
         "tl.store(out + row * n + column, v, mask=inside)",
     ]  # fmt: skip
     text += "\n\n" + head("out", "m", "n", *builder.given, name="columns") + block(body)
-    lines += [f"columns[(n,)](out, m, n{builder.more}, {builder.schedule.row('m')})"]
+    lines += [f"columns[(n,)](out, m, n{builder.more}, {whole_row('m')})"]
     builder.given = {}
     if draw.random() < 0.35:
         return _row_by_row(builder, text, lines)
@@ -357,7 +357,7 @@ def pooled(builder: LessonBuilder) -> str:
         )
     )
     size = f"{called}.kernel_size" + ("" if is_most else "[0]")
-    ending = builder.schedule.row("n // size")
+    ending = whole_row("n // size")
     lines += [
         f"size = {size}",
         f"result = a.new_empty({shape})",
@@ -378,7 +378,7 @@ def _rows(builder: LessonBuilder, text: str, lines: list[str], body: list[str], 
     lines = [
         *lines,
         *[f"result = a.new_empty({shape})"] * (not is_map),
-        f"rows[(m,)](out, {'result, ' * (not is_map)}n{builder.more}, {builder.schedule.row('n')})",
+        f"rows[(m,)](out, {'result, ' * (not is_map)}n{builder.more}, {whole_row('n')})",
         "return out" if is_map else "return result",
     ]
     return answer(builder, text, "\n".join(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelwright.suites.composed.lessons import axes
 from kernelwright.suites.composed.lessons.functions import LONG
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
+from kernelwright.suites.composed.lessons.schedule import blocks_of
 from kernelwright.suites.composed.lessons.steps import operator_step, steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 from kernelwright.suites.composed.task_builder import Shape
@@ -80,9 +81,8 @@ def _written(builder: LessonBuilder) -> str:
     given = ", ".join(["x", *others, *builder.given.values(), "out", "n"])
     lines = [f"x = {builder.first}.contiguous()", *(f"{o} = {o}.contiguous()" for o in others)]
     lines += ["out = torch.empty_like(x)", "n = x.numel()"]
-    each = builder.schedule.block
     lines += [
-        f"kernel[(triton.cdiv(n, {each}),)]({given}, {builder.schedule.of(each)})",
+        f"kernel[(triton.cdiv(n, ELEMENTS),)]({given}, {blocks_of('ELEMENTS')})",
         "return out",
     ]
     return answer(builder, kernel, "\n".join(lines))
@@ -129,14 +129,12 @@ def spread(builder: LessonBuilder) -> str:
             "tl.store(out + at, v, mask=inside)",
         ]
     )
-    each = builder.schedule.block
-    ending = builder.schedule.of(each)
     return answer(
         builder,
         kernel,
         f"""x, d = {b}.contiguous(), {a}.contiguous()
 out = torch.empty_like(x)
 n = x.numel()
-kernel[(triton.cdiv(n, {each}),)](x, d, out, n, x.shape[1]{builder.more}, {ending})
+kernel[(triton.cdiv(n, ELEMENTS),)](x, d, out, n, x.shape[1]{builder.more}, {blocks_of("ELEMENTS")})
 return out""",
     )

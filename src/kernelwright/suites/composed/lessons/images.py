@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kernelwright.suites.composed.lessons import axes
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
+from kernelwright.suites.composed.lessons.schedule import blocks_of, looping
 from kernelwright.suites.composed.lessons.statistics import CENTRED, KEEP, REDUCTIONS
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.sweeps import CHANNEL, ROW, Sweeps
@@ -62,8 +63,7 @@ def image_norm(builder: LessonBuilder) -> str:
     kernel = head("x", "out", *builder.given, *names) + sweeps.text()
     lines = [f"x = {builder.first}.contiguous()", "out = torch.empty_like(x)", *lines]
     lines += [
-        f"kernel[({n_programs},)](x, out{builder.more}, {', '.join(names)}, "
-        f"{builder.schedule.along('length')})",
+        f"kernel[({n_programs},)](x, out{builder.more}, {', '.join(names)}, {looping('length')})",
         "return out",
     ]
     return answer(builder, kernel, "\n".join(lines))
@@ -157,7 +157,7 @@ def plane(builder: LessonBuilder) -> str:
         f"""x = {builder.first}.contiguous()
 length = x.stride(1)
 out = x.new_empty(x.shape[:2]{ones})
-kernel[(x.numel() // length,)](x, out{builder.more}, length, {builder.schedule.along("length")})
+kernel[(x.numel() // length,)](x, out{builder.more}, length, {looping("length")})
 return out""",
     )
 
@@ -207,16 +207,15 @@ def whole_norm(builder: LessonBuilder) -> str:
             ]
         )
     )
-    each = builder.schedule.block
     return answer(
         builder,
         text,
         f"""x = {builder.first}.contiguous()
 n = x.numel()
-count = triton.cdiv(n, {each})
+count = triton.cdiv(n, ELEMENTS)
 parts = x.new_empty(count)
-sums[(count,)](x, parts, n{more_first}, {builder.schedule.of(each)})
+sums[(count,)](x, parts, n{more_first}, {blocks_of("ELEMENTS")})
 out = torch.empty_like(x)
-kernel[(count,)](x, parts.sum(), out, n{builder.more}, {builder.schedule.of(each)})
+kernel[(count,)](x, parts.sum(), out, n{builder.more}, {blocks_of("ELEMENTS")})
 return out""",
     )

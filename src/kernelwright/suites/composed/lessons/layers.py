@@ -6,6 +6,7 @@ from kernelwright.suites.composed.lessons import products
 from kernelwright.suites.composed.lessons.features import ROW, fold
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
 from kernelwright.suites.composed.lessons.linears import BATCHES, BIAS, INPUTS, OUTPUTS, Layer
+from kernelwright.suites.composed.lessons.schedule import OF_TILES, TILES, whole_row
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 
@@ -44,7 +45,7 @@ def two(builder: LessonBuilder) -> str:
     text += block([*ROW, *body, "tl.store(out + row, v)"])
     lines += [
         f"result = a.new_empty({shape})",
-        f"rows[(m,)](a, result, n{builder.more}, {builder.schedule.row('n')})",
+        f"rows[(m,)](a, result, n{builder.more}, {whole_row('n')})",
         "return result",
     ]
     return answer(builder, text, "\n".join(lines))
@@ -60,8 +61,8 @@ def _launched(
     operands = ["a", "b", *bias, *given, "out", "m", "n", "k", "IS_FIRST: tl.constexpr"]
     first, second = ([f"    {line}" for line in lines] for lines in inner)
     after = ["if IS_FIRST:", *first, *(["else:", *second] if second else [])]
-    sums = Layer("", "", "", builder.shape[-1], True).loop(builder.schedule)
-    text = head(*operands) + block(
+    sums = Layer("", "", "", builder.shape[-1], True).loop()
+    text = head(*operands, *TILES) + block(
         [*products.HEAD, *sums, *[BIAS] * has_bias, *after, products.STORE]
     )
     values = "".join(f"{value}, " for value in ["layer.bias"] * has_bias + list(given.values()))
@@ -71,8 +72,8 @@ def _launched(
         "    m, k = a.shape",
         "    n = layer.weight.shape[0]",
         "    out = a.new_empty(m, n)",
-        f"    kernel[{products.grid(builder.schedule)}](a, layer.weight, {values}out, m, n, k, "
-        f"layer is {names[0]}, {builder.schedule.of_tiles})",
+        f"    kernel[{products.grid()}](a, layer.weight, {values}out, m, n, k, "
+        f"layer is {names[0]}, {OF_TILES})",
         "    a = out",
     ]
     return text, lines

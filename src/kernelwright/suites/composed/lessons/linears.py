@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kernelwright.suites.composed.lessons import products
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
-from kernelwright.suites.composed.lessons.schedule import Schedule
+from kernelwright.suites.composed.lessons.schedule import OF_TILES, TILES
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 from kernelwright.suites.composed.task_builder import Axis
@@ -33,11 +33,11 @@ class Layer:
     is_turned: bool
     """Whether the weight has one row per result, as in a linear layer."""
 
-    def loop(self, schedule: Schedule) -> list[str]:
+    def loop(self) -> list[str]:
         """Return the product's lines; both operands are contiguous."""
         place = "column % n * k + i" if self.is_turned else "i * n + column % n"
         turns = {"row % m * a_m + j * a_k": "row % m * k + j", "i * b_k + column % n * b_n": place}
-        lines = "\n".join(products.loop(schedule))
+        lines = "\n".join(products.LOOP)
         for old, new in turns.items():
             lines = lines.replace(old, new)
         return lines.split("\n")
@@ -98,16 +98,15 @@ def product(builder: LessonBuilder, found: Layer, epilogue: Sequence[str]) -> tu
     if found.bias:
         names, values = ["linear_bias", *names], [found.bias, *values]
     operands = ["a", "b", *names, "out", "m", "n", "k"]
-    sums = found.loop(builder.schedule)
-    text = head(*operands) + block([*products.HEAD, *sums, *epilogue, products.STORE])
+    sums = found.loop()
+    text = head(*operands, *TILES) + block([*products.HEAD, *sums, *epilogue, products.STORE])
     given = "".join(f"{value}, " for value in values)
-    grid = products.grid(builder.schedule)
     lines = [
         f"a, b = {found.left}, {found.right}",
         "m, k = a.shape",
         f"n = b.shape[{0 if found.is_turned else 1}]",
         "out = a.new_empty(m, n)",
-        f"kernel[{grid}](a, b, {given}out, m, n, k, {builder.schedule.of_tiles})",
+        f"kernel[{products.grid()}](a, b, {given}out, m, n, k, {OF_TILES})",
     ]
     return text, lines
 

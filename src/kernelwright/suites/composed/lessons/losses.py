@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelwright.suites.composed.lessons import axes
 from kernelwright.suites.composed.lessons.flat import HEAD
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
+from kernelwright.suites.composed.lessons.schedule import blocks_of, looping
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 from kernelwright.suites.composed.task_builder import Axis
@@ -150,15 +151,14 @@ def divergence(builder: LessonBuilder) -> str:
 def _by_blocks(builder: LessonBuilder, kernel: str, target: str, end: str, more: str) -> str:
     """Return the answer whose kernel has a program for each block of both inputs; their sums are
     added."""
-    each = builder.schedule.block
     return answer(
         builder,
         kernel,
         f"""x, target = {builder.first}.contiguous(), {target}.contiguous()
 n = x.numel()
-count = triton.cdiv(n, {each})
+count = triton.cdiv(n, ELEMENTS)
 parts = x.new_empty(count)
-kernel[(count,)](x, target, parts, n{builder.more}{more}, {builder.schedule.of(each)})
+kernel[(count,)](x, target, parts, n{builder.more}{more}, {blocks_of("ELEMENTS")})
 return parts.sum(){end}""",
     )
 
@@ -304,6 +304,6 @@ def _by_rows(builder: LessonBuilder, kernel: str, target: str, end: str) -> str:
         f"""x, target = {builder.first}.contiguous(), {target}.contiguous()
 rows, length = x.shape
 out = x.new_empty(rows)
-kernel[(rows,)](x, target, out, length{builder.more}, {builder.schedule.along("length")})
+kernel[(rows,)](x, target, out, length{builder.more}, {looping("length")})
 return out{end}""",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernelwright.suites.composed.lessons.images import begin
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
+from kernelwright.suites.composed.lessons.schedule import blocks_of
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 
@@ -146,9 +147,8 @@ def pooling(builder: LessonBuilder) -> str:
     lines = [f"x, pool = {builder.first}.contiguous(), {pool.called}", *pool.lengths()]
     lines += [f"out = x.new_empty(*x.shape[:2], {ends})", "n = out.numel()"]
     given = ["x", "out", "n", *SPACES[rank], *pool.ends, *pool.numbers, *builder.given.values()]
-    each = builder.schedule.windows
-    end = f"{', '.join(given)}, {builder.schedule.of(each)}"
-    lines += [f"{builder.way}_pool[(triton.cdiv(n, {each}),)]({end})", "return out"]
+    end = f"{', '.join(given)}, {blocks_of('WINDOWS')}"
+    lines += [f"{builder.way}_pool[(triton.cdiv(n, WINDOWS),)]({end})", "return out"]
     return answer(builder, text, "\n".join(lines))
 
 

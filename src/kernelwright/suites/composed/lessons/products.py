@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.suites.composed.lessons.lesson_builder import LessonBuilder, block
-from kernelwright.suites.composed.lessons.schedule import Schedule
+from kernelwright.suites.composed.lessons.schedule import OF_TILES, TILES, looping
 from kernelwright.suites.composed.lessons.steps import steps
 from kernelwright.suites.composed.lessons.writing import answer, head
 from kernelwright.suites.composed.task_builder import Axis, Shape
 
 HEAD = (
     "row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None]",
-    "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]",
+    "column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)[None, :]",
 )
 LIVE = "mask=(row < m) & (column < n)"
 STORE = f"tl.store(out + row * n + column, v, {LIVE})"
@@ -28,27 +28,24 @@ CALLS = ("torch.matmul({}, {})", "torch.matmul({}, {})", "{} @ {}")
 HOW = ("torch.rand({shape})", "torch.rand({shape})", "torch.randn({shape})")
 
 
-def loop(schedule: Schedule) -> list[str]:
-    """Return the loop over the sum of products, some terms at a time."""
-    n = schedule.terms
-    return [
-        "v = tl.zeros([BLOCK, BLOCK], tl.float32)",
-        f"for start in range(0, k, {n}):",
-        f"    i = start + tl.arange(0, {n})[:, None]",
-        f"    j = start + tl.arange(0, {n})[None, :]",
-        "    left = tl.load(a + row % m * a_m + j * a_k, mask=j < k, other=0.0)",
-        "    right = tl.load(b + i * b_k + column % n * b_n, mask=i < k, other=0.0)",
-        f'    v += tl.dot(left, right, input_precision="{schedule.precision}")',
-    ]
+LOOP = (
+    "v = tl.zeros([BLOCK, WIDE], tl.float32)",
+    "for start in range(0, k, TERMS):",
+    "    i = start + tl.arange(0, TERMS)[:, None]",
+    "    j = start + tl.arange(0, TERMS)[None, :]",
+    "    left = tl.load(a + row % m * a_m + j * a_k, mask=j < k, other=0.0)",
+    "    right = tl.load(b + i * b_k + column % n * b_n, mask=i < k, other=0.0)",
+    "    v += tl.dot(left, right, input_precision=PRECISION)",
+)
+"""The loop over the sum of products, some terms at a time."""
 
 
-def grid(schedule: Schedule, more: str = "") -> str:
+def grid(more: str = "") -> str:
     """Return the grid with a program for each tile of the result."""
-    return f"(triton.cdiv(m, {schedule.tile}), triton.cdiv(n, {schedule.tile}){more})"
+    return f"(triton.cdiv(m, TILE_M), triton.cdiv(n, TILE_N){more})"
 
 
 def kernel(
-    schedule: Schedule,
     arguments: Sequence[str],
     epilogue: Sequence[str],
     *,
@@ -63,17 +60,17 @@ def kernel(
         strides = ["a_z", "a_m", "a_k", "b_z", "b_k", "b_n"]
         moves = ["z = tl.program_id(2)", "a += z * a_z", "b += z * b_z", "out += z * m * n"]
     given = ["a", "b", *arguments, "out", "m", "n", "k", *strides]
-    *reads, dot = loop(schedule)
+    *reads, dot = LOOP
     sums = [*reads, *(f"    {line}" for line in operands), dot]
-    return head(*given) + block([*HEAD, *moves, *sums, *epilogue, STORE])
+    return head(*given, *TILES) + block([*HEAD, *moves, *sums, *epilogue, STORE])
 
 
-def launch(schedule: Schedule, values: Sequence[str], *, is_batched: bool = False) -> str:
+def launch(values: Sequence[str], *, is_batched: bool = False) -> str:
     """Return the forward's call of the kernel; a and b are its operands there."""
-    tiles = grid(schedule, ", batch" if is_batched else "")
+    tiles = grid(", batch" if is_batched else "")
     given = "".join(f"{value}, " for value in values)
     given += "out, m, n, k, *a.stride(), *b.stride(), "
-    return f"kernel[{tiles}](a, b, {given}{schedule.of_tiles})"
+    return f"kernel[{tiles}](a, b, {given}{OF_TILES})"
 
 
 @dataclass(frozen=True)
@@ -266,7 +263,7 @@ def vector(builder: LessonBuilder) -> str:
         f"""a, b = {a}.contiguous(), {b}.contiguous()
 m, k = a.shape
 out = a.new_empty({"m, 1" if is_column else "m"})
-kernel[(m,)](a, b, out, k{builder.more}, {builder.schedule.along("k")})
+kernel[(m,)](a, b, out, k{builder.more}, {looping("k")})
 return out""",
     )
 
@@ -298,7 +295,6 @@ def _finished(
         builder.lines.append(f"v = tl.where(row {sign} column, v, 0.0)")
     steps(builder, 0, draw.choice((0, 0, 0, 1) if operands else (0, 1, 2, 2)))
     text = kernel(
-        builder.schedule,
         list(builder.given),
         builder.take(),
         is_batched=is_batched,
@@ -307,6 +303,6 @@ def _finished(
     where = "batch, m, n" if is_batched else "m, n"
     lines = [f"a, b = {left}, {right}", ("batch, " if is_batched else "") + "m, k = a.shape"]
     lines += [f"n = b.shape[{2 if is_batched else 1}]", f"out = a.new_empty({where})"]
-    lines += [launch(builder.schedule, list(builder.given.values()), is_batched=is_batched)]
+    lines += [launch(list(builder.given.values()), is_batched=is_batched)]
     lines += [f"return out.reshape({shape})" if shape else "return out"]
     return answer(builder, text, "\n".join(lines))

@@ -24,7 +24,7 @@ def head(*parameters: str, name: str = "kernel") -> str:
 
 
 def answer(builder: LessonBuilder, kernel: str, forward: str) -> str:
-    """Return the file: the kernels, and the module with the task's constructor."""
+    """Return the file: the schedule, the kernels, and the module with the task's constructor."""
     parameters = [
         f"{a}={builder.defaults[a]}" if a in builder.defaults else a for a in builder.signature
     ]
@@ -33,7 +33,8 @@ def answer(builder: LessonBuilder, kernel: str, forward: str) -> str:
     module += ["        super().__init__()", *(f"        {line}" for line in builder.init), ""]
     module += [f"    def forward({', '.join(['self', *builder.inputs])}):"]
     module += [textwrap.indent(forward.strip("\n"), " " * 8)]
-    return "\n".join([*IMPORTS, "", "", kernel.strip("\n"), "", "", *module]) + "\n"
+    line = builder.schedule.line("\n".join([kernel, *module]))
+    return "\n".join([*IMPORTS, "", line, "", "", kernel.strip("\n"), "", "", *module]) + "\n"
 
 
 class Writing:

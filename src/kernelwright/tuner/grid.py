@@ -1,0 +1,96 @@
+"""Measures a grid: right programs of an archive under many schedules, by trials.
+
+A program is a kernel's file apart from its schedule line. The archive keeps every trial as it is
+measured, so a grid resumes from the archive alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from kernelwright.archive import Archive
+from kernelwright.core import plugins, schedule_line
+from kernelwright.core.candidate import Proposal
+from kernelwright.core.device import Device
+from kernelwright.core.settings import Settings
+from kernelwright.core.task import Task
+from kernelwright.judge import Judge, SharedForkServer
+from kernelwright.judge.devices.environment import Here
+from kernelwright.tuner.admission import refusal
+from kernelwright.tuner.batches import measured
+from kernelwright.tuner.lines import schedules, under
+from kernelwright.tuner.process import process_for
+from kernelwright.tuner.question import question_of, why_untunable
+from kernelwright.tuner.trials import TUNER_VERSION, TrialRunner
+from kernelwright.tuner.tuner import BATCH
+
+STAGES = (8,)
+"""Rounds of a race in which nobody drops out: all schedules are measured alike."""
+
+
+def programs(archive: Archive, task: Task) -> list[Proposal]:
+    """Return one right candidate of each program that may be tried under other schedules."""
+    found: dict[str, Proposal] = {}
+    for proposal, verdict in archive.history(task.digest):
+        source = proposal.candidate.source
+        program = schedule_line.program(source)
+        if verdict.passed and program and not refusal(source):
+            found.setdefault(program, proposal)
+    return [*found.values()]
+
+
+def measure(
+    archive: Archive,
+    task: Task,
+    *,
+    settings: Settings,
+    device: Device,
+    n: int,
+    until: float,
+    fork_server: SharedForkServer,
+) -> int:
+    """Measure every program of a task under ``n`` schedules, without those that were measured here
+    before, until the time ``until`` of the monotonic clock. Return the number of new trials.
+
+    Raises:
+        TaskError: the task cannot be run.
+        DeviceError: the machine failed.
+    """
+    here = Here.of(device, settings)
+    known = {
+        trial.candidate
+        for place, version, trial in archive.trials_everywhere(task.digest)
+        if version == TUNER_VERSION and here.is_of(place)
+    }
+    wanted = [
+        variant
+        for program in programs(archive, task)
+        if plugins.find("kernelwright.dialects", program.candidate.dialect).is_timed(device)
+        for schedule in schedules(program.candidate.source, n, f"{settings.seed} {task.digest}")
+        if (variant := under(program, schedule)).candidate.digest not in known
+    ]
+    if not wanted:
+        return 0
+    dialects = sorted({one.candidate.dialect for one in wanted})
+    with Judge(task, device=device, settings=settings, fork_server=fork_server) as judge:
+        question = None if why_untunable(judge) else question_of(judge)
+        if question is None:
+            return 0
+        run, n_new = archive.start_run(task, replace(settings, proposers=())), 0
+        with process_for(judge, dialects, fork_server) as process:
+            process.is_ours_only = False
+            process.give(question)
+            runner = TrialRunner(process, judge.device_lock)
+            with runner.at_work():
+                races = measured(
+                    process, runner, wanted, most=BATCH[judge.device.kind], stages=STAGES
+                )
+                for race in races:
+                    trials = [trial for _, trial in race]
+                    archive.add_trials(run, judge.environment, TUNER_VERSION, trials)
+                    n_new += len(trials)
+                    if time.monotonic() > until:
+                        break
+        archive.finish_run(run, {"device": judge.environment.device, "trials": n_new})
+        return n_new
