@@ -56,6 +56,17 @@ def plain_product(m: int, n: int, k: int) -> Program:
 
 
 @case
+def thin_product_of_parts_of_one_tensor() -> Program:
+    """Queries times keys that lie in one tensor, as attention's projections give them."""
+    (i,), (j,), (r,) = axes("i2"), axes("j2"), axes("r8")
+    both, y = contiguous("both", (2, 24), "float32"), tensor("y", (i, j))
+    body = (Store(y, row_major((i, j)), "acc"),)
+    a = Load("both_0", both, Affine.of({"i": 24, "r": 1}))
+    b = Load("both_0", both, Affine.of({"j": 24, "r": 1}, 8))
+    return program(Contraction("scores", (), (i,), (j,), (r,), a, b, body), inputs=(both,))
+
+
+@case
 def product_odd() -> Program:
     return product(70, 45, 100)
 

@@ -7,7 +7,9 @@ from kernelwright.hipify import State
 from kernelwright.hipify.ptx.program import translate_ptx
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
-SUM = HEAD + """
+SUM = (
+    HEAD
+    + """
 // each thread adds up a row, and the block takes the largest
 .visible .entry rows(.param .u64 rows_param_0, .param .u64 rows_param_1, .param .u32 rows_param_2)
 {
@@ -56,6 +58,7 @@ $L__BB0_5:
 	ret;
 }
 """
+)
 
 
 def body_of(text):

@@ -35,6 +35,8 @@ PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "_grouped_mm", 
 _LEFT_FIRST = {"_grouped_mm", "_scaled_mm"}
 """Products whose left operand is followed by more than the right one."""
 """Words in the names of the library's products."""
+CHANNELS_LAST = "channels last"
+"""The mark of a call of the library that convolves an image as it lies."""
 
 
 def outline_of(program: Program) -> Outline:
@@ -114,10 +116,14 @@ def _library(call: Call, tensors: Mapping[str, Tensor]) -> StepOutline:
     words = call.target.split(".")
     flops = _flops(words, read, float(n_results)) if len(read) > 1 else float(n_results)
     sizes = {"bytes": float(n_bytes), "flops": flops}
-    if any(word.startswith("conv") for word in words) and len(read) > 2:
-        sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
     types = Counter(tensor.dtype for tensor in (*read, *call.outputs))
-    return StepOutline("", "library", {call.target: 1, **types}, sizes)
+    form = {call.target: 1, **types}
+    if any(word.startswith("conv") for word in words):
+        if len(read) > 2:
+            sizes["bias_bytes"] = 2.0 * sum(map(_bytes, call.outputs))
+        if read[0].strides[1:2] == (1,):
+            form[CHANNELS_LAST] = 1
+    return StepOutline("", "library", form, sizes)
 
 
 def _flops(words: Sequence[str], read: Sequence[Tensor], n_results: float) -> float:

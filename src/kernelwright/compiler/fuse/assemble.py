@@ -39,7 +39,8 @@ def assemble_supported(
     products, if it has some that are not called yet, and else of all that it computes."""
     called: set[str] = set()
     while True:
-        assembly = _Assembly(to_flow(captured, called, products=products), fusion)
+        flow = to_flow(captured, called, products=products, convolutions=fusion.convolutions)
+        assembly = _Assembly(flow, fusion)
         try:
             program = assembly.program(lineage)
         except NoNest as error:
@@ -261,7 +262,9 @@ def _plain(operator: str) -> str:
     """Return an operator's plain name: 'batch_norm' for torch's
     _native_batch_norm_legit_functional."""
     operator = operator.strip("_").removeprefix("native_")
-    return operator.removesuffix("_legit_functional").removesuffix("_with_indices")
+    for ending in ("_legit_functional", "_legit_no_training", "_with_indices"):
+        operator = operator.removesuffix(ending)
+    return operator
 
 
 def _is_part(graph_node: fx.Node) -> bool:

@@ -33,6 +33,7 @@ from kernelwright.compiler.fuse.flow import (
     walk,
 )
 from kernelwright.compiler.fuse.group import lower_group
+from kernelwright.compiler.fuse.layout import is_dense, layout
 from kernelwright.compiler.ir.ir import Contraction, Kernel, Load, Tensor, contiguous
 
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
@@ -64,6 +65,9 @@ class Fusion:
     """Most rows of a product's other side for which an operand is computed where the product reads
     it, if it is narrower in memory; with more rows it is kept in memory first. Rows that are
     gathered, and float8, are always read where they are. With 0, all operands are kept."""
+    convolutions: str = "products"
+    """Which convolutions are own code: 'products' if matrix products are, 'depthwise' those that
+    sum over windows alone, or 'none'."""
     totals: int = 0
     """Longest row, in values, beside which a kernel of rows adds up its columns, as the gradient of
     a norm's weight needs; 0 leaves columns to kernels of their own, which read the rows again."""
@@ -327,31 +331,6 @@ def _reads_rows(kernel: Kernel) -> bool:
     return bool(deep) and all(index.coefficient(last) == 1 for index in deep)
 
 
-def _layout(node: Node) -> tuple[int, ...] | None:
-    """Return the strides of the tensor that ``node`` is computed from element by element, if they
-    are not row-major."""
-    while isinstance(node, Point):
-        sources = [n for n in node.operands if n.shape == node.shape and not isinstance(n, View)]
-        if not sources:
-            return None
-        node = max(sources, key=lambda n: isinstance(n, Source))
-    if not isinstance(node, Source) or len(node.shape) < 4:
-        return None
-    plain = contiguous("", node.shape, node.dtype).strides
-    return node.tensor.strides if node.tensor.strides != plain and _is_dense(node.tensor) else None
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    return sorted(tensor.strides) == sorted(_dense_strides(tensor))
-
-
-def _dense_strides(tensor: Tensor) -> list[int]:
-    """Return the strides of a dense tensor with the same order of dimensions as ``tensor``."""
-    order = sorted(range(len(tensor.shape)), key=lambda d: -tensor.strides[d])
-    dense = contiguous("", tuple(tensor.shape[d] for d in order), tensor.dtype)
-    return list(dense.strides)
-
-
 def _base(node: Node) -> Node:
     """Return the node that a view is a view of."""
     while isinstance(node, (View, Reshape, Stretched)):
@@ -425,10 +404,10 @@ def _kept(
         elif node in required or node in tables or isinstance(node, COMPUTED_ONCE):
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             tensor = contiguous(name, node.shape, node.dtype)
-            strides = node.strides if isinstance(node, Laid) else _layout(node)
+            strides = node.strides if isinstance(node, Laid) else layout(node, kept)
             if node in given:
                 asked = replace(tensor, strides=given[node])
-                strides = asked.strides if _is_dense(asked) else None
+                strides = asked.strides if is_dense(asked) else None
             kept[node] = replace(tensor, strides=strides) if strides else tensor
     return kept
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from kernelwright.compiler.ir.ir import Call, Program, Step
 from kernelwright.compiler.ir.steps import references
 
+_UNCOUNTED = ("running_mean", "running_var")
+"""Buffers that torch's batch norms change without counting it as a change."""
 _RANDOM = ("dropout", "bernoulli", "rand", "multinomial", "normal")
 
 
@@ -54,7 +56,11 @@ def _overwritten_by_step(program: Program) -> list[set[str]]:
 def _prepared(program: Program) -> tuple[list[Step], set[str]]:
     changes = _overwritten_by_step(program)
     changed = {path for _, path in program.mutations}
-    known = {tensor.name for tensor, path in program.attributes if path not in changed}
+    known = {
+        tensor.name
+        for tensor, path in program.attributes
+        if path not in changed and path.rpartition(".")[2] not in _UNCOUNTED
+    }
     known -= set().union(*changes)
     found: list[Step] = []
     for position, step in enumerate(program.steps):

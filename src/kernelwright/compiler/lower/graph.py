@@ -15,7 +15,7 @@ from kernelwright.compiler.fuse.flow import Node, Source, Unsupported, walk
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
-from kernelwright.compiler.lower.products import PRODUCTS
+from kernelwright.compiler.lower.products import DEPTHWISE, PRODUCTS
 from kernelwright.compiler.lower.sorting import SORTS
 from kernelwright.compiler.lower.table import Handler, result_of
 
@@ -54,12 +54,24 @@ def tensor_of(name: str, value: Any) -> Tensor:
     return Tensor(name, shape, dtype_name(value.dtype), tuple(int(s) for s in value.stride()))
 
 
-def to_flow(captured: Captured, called: Collection[str] = (), *, products: bool = False) -> Flow:
+def to_flow(
+    captured: Captured,
+    called: Collection[str] = (),
+    *,
+    products: bool = False,
+    convolutions: str = "products",
+) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products, convolutions and sorts become nodes, too.
+    With ``products``, matrix products and sorts become nodes, too. ``convolutions`` are as
+    ``Fusion`` says.
     """
-    flow = Flow(captured, HANDLERS | PRODUCTS | SORTS if products else HANDLERS)
+    more = PRODUCTS | SORTS if products else {}
+    if convolutions != "products":
+        more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
+    if convolutions == "depthwise":
+        more = more | DEPTHWISE
+    flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.Tensor):

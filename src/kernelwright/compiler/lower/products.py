@@ -18,6 +18,7 @@ from kernelwright.compiler.fuse.flow import (
     Product,
     Row,
     Running,
+    Stored,
     Stretched,
     Unsupported,
     View,
@@ -29,6 +30,8 @@ from kernelwright.compiler.fuse.flow import (
     row,
     walk,
 )
+from kernelwright.compiler.fuse.layout import order_of
+from kernelwright.compiler.ir.ir import contiguous
 from kernelwright.compiler.lower.reductions import compute
 from kernelwright.compiler.lower.table import Handler, Result, cast, point
 from kernelwright.compiler.lower.windows import spread, windows
@@ -174,18 +177,48 @@ def conv(
     kernel, out = weight.shape[2:], result.shape[2:]
     steps, pads, gaps = (spread(v, spatial) for v in (stride, padding, dilation))
     view = windows(x, kernel, steps, pads, dilation=gaps, out=out, fill=0.0)
-    if groups == x.shape[1] == weight.shape[0] and weight.shape[1] == 1:
+    if _is_depthwise(x, weight, groups):
         value = _depthwise(view, weight, spatial)
     else:
         value = _dense(result, view, weight, groups)
     return _with_bias(value, bias, result, (weight.shape[0], *[1] * spatial))
 
 
-def _depthwise(view: Node, weight: Node, spatial: int) -> Node:
+def _is_depthwise(x: Node, weight: Node, groups: int) -> bool:
+    return groups == x.shape[1] == weight.shape[0] and weight.shape[1] == 1
+
+
+def _conv_without_products(
+    result: Result, x: Node, weight: Node, bias: Node | None = None, *rest: Any
+) -> Node:
+    groups = rest[3] if len(rest) > 3 else 1
+    if not _is_depthwise(x, weight, groups):
+        raise Unsupported("a convolution that sums over channels")
+    return conv(result, x, weight, bias, *rest)
+
+
+DEPTHWISE: dict[str, Handler] = dict.fromkeys(
+    ("conv1d", "conv2d", "conv3d"), _conv_without_products
+)
+"""Convolutions that are no products: a channel's result needs this channel alone."""
+
+
+def _channels_innermost(weight: Node) -> Node:
+    """Return a depthwise convolution's weights laid out so that neighbouring threads, which have
+    neighbouring channels of an image with channels last, read neighbouring values."""
+    channels, *others = weight.shape
+    inner = contiguous("", tuple(others), weight.dtype).strides
+    strides = (1, *(channels * stride for stride in inner))
+    return Stored(weight.shape, weight.dtype, weight, strides)
+
+
+def _depthwise(view: View, weight: Node, spatial: int) -> Node:
     """Return (n, c, *out, *kernel) times (c, 1, *kernel), summed over the kernel."""
     rank = len(view.shape)
     kernel_dims = range(rank - spatial, rank)
     rows: list[Row] = [row(1), fixed(0), *(row(d) for d in kernel_dims)]
+    if order_of(view.arg, {}, len(weight.shape)) is not None:
+        weight = _channels_innermost(weight)
     factor = View(view.shape, weight.dtype, weight, tuple(rows))
     product = point("mul", cast(view, compute(view.dtype)), cast(factor, compute(view.dtype)))
     return fold("sum", product, list(kernel_dims))

@@ -287,13 +287,9 @@ def batch_norm(
     value = cast(arg, compute(arg.dtype))
     affine = (_per_channel(weight, rank), _per_channel(bias, rank))
     if not training:
-        return (
-            _inference_norm(value, affine, running_mean, running_var, eps),
-            None,
-            None,
-            running_mean,
-            running_var,
-        )
+        known = (cast(statistic, value.dtype) for statistic in (running_mean, running_var))
+        norm = cast(_inference_norm(value, affine, *known, eps), arg.dtype)
+        return norm, None, None, running_mean, running_var
     dims = [0, *range(2, rank)]
     output, mean, scale = normalised(value, dims, eps)
     variance, *_ = variance_of(value, dims, 1)
@@ -302,6 +298,21 @@ def batch_norm(
     new_var = _moved(running_var, reshape(variance, channels), momentum)
     save = (reshape(mean, channels), reshape(scale, channels))
     return (cast(_affine(output, *affine), arg.dtype), *save, new_mean, new_var)
+
+
+@lowers("_native_batch_norm_legit_no_training")
+def batch_norm_in_evaluation(
+    result: Result,
+    arg: Node,
+    weight: Node | None,
+    bias: Node | None,
+    mean: Node,
+    variance: Node,
+    momentum: float,
+    eps: float,
+) -> tuple[Node | None, ...]:
+    norm, *_ = batch_norm(result, arg, weight, bias, mean, variance, False, momentum, eps)
+    return norm, None, None
 
 
 def _moved(old: Node, new: Node, momentum: float) -> Node:

@@ -23,6 +23,7 @@ from kernelwright.compiler.codegen.cuda.body import (
 )
 from kernelwright.compiler.codegen.cuda.ops import CUDA, Language, held
 from kernelwright.compiler.codegen.cuda.reserved import COMBINE, spelled
+from kernelwright.compiler.codegen.cuda.schedule import MOST_KEPT_DOWN
 from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
@@ -72,7 +73,7 @@ class _Writer:
         self.n_rows = size_of(kernel.outer)
         self.n_columns = size_of(kernel.inner)
         self.has_scan = any(isinstance(op, Scan) for op in kernel.body)
-        self.keep = bool(knobs.get("keep", False))
+        self.keep = bool(knobs.get("keep", False)) and not self._has_long_columns
         self.together = int(knobs.get("together", 1))
         self.programs = int(knobs.get("programs", 0))
         self.ahead = bool(knobs.get("ahead", False))
@@ -91,8 +92,15 @@ class _Writer:
         self.packed = packed_tensors(kernel, along, self.vector)
 
     @property
+    def _has_long_columns(self) -> bool:
+        """Whether a thread would keep more of a column than its registers hold."""
+        return self.shape == "column" and self.n_columns > MOST_KEPT_DOWN * self.rows
+
+    @property
     def items(self) -> int:
         """The number of packs of a row that one thread keeps."""
+        if self.shape == "column":
+            return -(-self.n_columns // self.rows)
         return -(-self.n_columns // (self.threads * self.vector * self.together))
 
     @property
@@ -341,16 +349,17 @@ class _Writer:
             self.lines.add(f"const int column = live ? {text} : {edge};")
             point.guard = " && ".join(filter(None, ("live", self.live)))
             return 1
+        stride = "HEIGHT" if self.shape == "column" else "THREADS"
         if self.keep:
             self.lines.add("#pragma unroll")
             self._open(f"for (int item = 0; item < {self.items}; ++item) {{")
             item = f"(part * {self.items} + item)" if self.together > 1 else "item"
-            self.lines.add(f"const int column = ({item} * THREADS + threadIdx.x){step};")
-            if self.items * self.threads * self.vector * self.together == self.n_columns:
+            self.lines.add(f"const int column = ({item} * {stride} + {self._own_column}){step};")
+            side_by_side = self.rows if self.shape == "column" else self.threads * self.together
+            if self.items * side_by_side * self.vector == self.n_columns:
                 return 1
             self._open("if (column < COLUMNS) {")
             return 2
-        stride = "HEIGHT" if self.shape == "column" else "THREADS"
         self._open(
             f"for (int column = {self._own_column}{step}; column < COLUMNS; "
             f"column += {stride}{step}) {{"

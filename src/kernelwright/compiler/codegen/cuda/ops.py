@@ -181,9 +181,17 @@ DEVICE T column_reduce(T x, Combine combine) {
     __syncthreads();  // the values of a reduction before this one have been read
     tile[threadIdx.y][threadIdx.x] = x;
     __syncthreads();
+    #pragma unroll
+    for (int far = HEIGHT / 2; far >= 8; far /= 2) {
+        if (threadIdx.y < far) {
+            tile[threadIdx.y][threadIdx.x] =
+                combine(tile[threadIdx.y][threadIdx.x], tile[threadIdx.y + far][threadIdx.x]);
+        }
+        __syncthreads();
+    }
     T all = tile[0][threadIdx.x];
     #pragma unroll
-    for (int y = 1; y < HEIGHT; ++y) all = combine(all, tile[y][threadIdx.x]);
+    for (int y = 1; y < (HEIGHT < 8 ? HEIGHT : 8); ++y) all = combine(all, tile[y][threadIdx.x]);
     return all;
 }
 """,

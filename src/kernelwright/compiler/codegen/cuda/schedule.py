@@ -9,8 +9,11 @@ from kernelwright.compiler.codegen.cuda.body import widest
 from kernelwright.compiler.codegen.cuda.groups import GROUP_THREADS, blocks_together
 from kernelwright.compiler.codegen.gpu.nest import Nest, nest
 from kernelwright.compiler.codegen.gpu.schedule import (
+    LEAST_COLUMN,
+    MOST_COLUMN,
     N_PROCESSORS,
     PART_COLUMNS,
+    SECTOR_FLOATS,
     Knobs,
     more_parts,
     parts_wanted,
@@ -23,6 +26,8 @@ from kernelwright.compiler.ir.ir import Kernel, Load, Store
 
 MAX_KEPT = 32
 """Number of values of one row that a thread keeps in registers; more would spill."""
+MOST_KEPT_DOWN = 16
+"""The same down a column, where blocks have up to 1024 threads with 64 registers each."""
 
 
 def kernel_choices(kernel: Kernel) -> list[Knobs]:
@@ -123,17 +128,41 @@ def _whole(programs: int, rows: int) -> int:
 def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     """Return knobs with threads side by side on neighbouring rows, several of them along the inner
     axes."""
+    is_few = shape.n_rows < 32 * N_PROCESSORS
+    if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN and not shape.has_scan:
+        return _short_columns(shape)
     parts = 1
     if can_split(kernel):
         parts = parts_wanted(shape, math.ceil(shape.n_rows / 32), 64)
-    more = {"parts": parts} if parts > 1 else {}
-    tiles = ((32, 8), (32, 16), (64, 4), (32, 4))
-    options: list[Knobs] = [
-        {"shape": "column", "threads": lanes, "rows": height, **more} for lanes, height in tiles
-    ]
+    kept = power_of_two(math.ceil(shape.n_columns / MOST_KEPT_DOWN))  # whole columns in registers
+    best = 16 if parts > 1 else max(8, min(32, kept))
+    options: list[Knobs] = []
+    for lanes, height in dict.fromkeys(((32, best), (32, 16), (32, 8), (64, 8), (32, 32))):
+        option = {"shape": "column", "threads": lanes, "rows": height, "keep": True}
+        if parts > 1:
+            least = math.ceil(shape.n_columns / (MOST_KEPT_DOWN * height))
+            option["parts"] = max(parts * 8 // height, least)
+        options.append(option)
     if shape.n_rows >= 128 * N_PROCESSORS:
-        options.insert(0, {"shape": "lanes", "threads": 128})
+        is_enough = shape.n_rows >= 1024 * N_PROCESSORS or shape.n_columns < LEAST_COLUMN
+        options.insert(0 if is_enough else 1, {"shape": "lanes", "threads": 128})
     return options
+
+
+def _short_columns(shape: Nest) -> list[Knobs]:
+    """Return knobs with as many blocks as sectors of memory allow, if the rows are that few, and
+    with a few columns for each thread: three kernels that share the columns take longer to start.
+    """
+    lanes = 32
+    while lanes > SECTOR_FLOATS and shape.n_rows < lanes * N_PROCESSORS:
+        lanes //= 2
+    height = power_of_two(shape.n_columns // 4)
+    tiles = [(lanes, height), (2 * lanes, height), (lanes, height // 2), (lanes, 2 * height)]
+    sizes = [(threads, max(4, min(1024 // threads, rows))) for threads, rows in tiles]
+    return [
+        {"shape": "column", "threads": threads, "rows": rows, "keep": True}
+        for threads, rows in sizes
+    ]
 
 
 def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
@@ -151,9 +180,9 @@ def _space(kernel: Kernel, knobs: Knobs) -> StepSpace:
     widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
     return StepSpace(
         (
-            Knob("threads", powers_of_two(32, 1024)),
+            Knob("threads", powers_of_two(32 if knobs["shape"] != "column" else 8, 1024)),
             Knob("vector", powers_of_two(1, widest_vector)),
-            Knob("rows", powers_of_two(1, 32)),
+            Knob("rows", powers_of_two(1, 32 if knobs["shape"] != "column" else 128)),
             Knob("parts", powers_of_two(2, 4096)),
             Knob("programs", SHARES),
             Knob("ahead", (False, True), is_ordered=False),
@@ -172,7 +201,7 @@ def _is_legal(kernel: Kernel, knobs: Knobs) -> bool:
         return False
     if knobs.get("together"):
         return knobs["threads"] == GROUP_THREADS and rows == 1
-    if knobs.get("keep"):
+    if knobs.get("keep") and knobs["shape"] == "row":
         packs = math.ceil(nest(kernel).n_columns / (knobs["threads"] * knobs["vector"]))
         return packs * knobs["vector"] <= 2 * MAX_KEPT
     return True

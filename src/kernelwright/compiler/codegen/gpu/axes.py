@@ -62,18 +62,48 @@ def cone(
 
 
 def collapse(kernel: Kernel) -> Kernel:
-    """Return ``kernel`` with neighbouring axes joined where every index expression allows it.
+    """Return ``kernel`` with its outer axes in the order of memory, and neighbouring axes joined
+    where every index expression allows it.
 
     Axes of size one are removed. The order of the inner axes is kept, so argmax keeps its meaning.
     """
     used = [e for op in kernel.body for e in indices(op)]
-    outer, outer_names = joined(longer(kernel.outer), used)
+    outer, outer_names = joined(in_memory_order(kernel), used)
     inner, inner_names = joined(longer(kernel.inner), used)
     names = outer_names | inner_names
     body = tuple(with_indices(op, lambda index: in_terms_of(index, names)) for op in kernel.body)
     if kernel.inner and not inner:
         inner = (Axis(kernel.inner[-1].name, 1),)
     return replace(kernel, outer=outer, inner=inner, body=body)
+
+
+def in_memory_order(kernel: Kernel) -> list[Axis]:
+    """Return the outer axes longer than one, the last of them the one along which most of the
+    memory that the kernel reads and writes is contiguous: neighbouring threads then share cache
+    lines, with channels last too. Axes stay in their order if the last one is so already.
+    """
+    axes = longer(kernel.outer)
+    names = {axis.name for axis in axes}
+    points = {axis.name: axis.size for axis in (*kernel.outer, *kernel.inner)}
+    accesses = {
+        (op.tensor.name, op.index): math.prod(points[name] for name in op.index.axes)
+        for op in kernel.body
+        if isinstance(op, (Load, Store)) and not (isinstance(op, Load) and op.gather)
+    }
+    along: dict[str, list[tuple[int, Affine]]] = {}
+    for (_, index), n_points in accesses.items():
+        nearest = next((a for a, c in index.terms if a in names and abs(c) == 1), None)
+        if nearest is not None:
+            along.setdefault(nearest, []).append((n_points, index))
+    if not along:
+        return axes
+    last = max(along, key=lambda a: (sum(n for n, _ in along[a]), a == axes[-1].name))
+    if last == axes[-1].name:
+        return axes
+    _, index = max(along[last], key=lambda found: found[0])
+    far = [a for a in axes if not index.coefficient(a.name)]
+    near = [a for a in axes if index.coefficient(a.name)]
+    return far + sorted(near, key=lambda axis: -abs(index.coefficient(axis.name)))
 
 
 def inclusive(kernel: Kernel) -> Kernel:
@@ -150,7 +180,7 @@ def as_loops(step: Contraction) -> Kernel:
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [
-        replace(step.a, name="a"),  # operands of one tensor may have one name
+        replace(step.a, name="a"),  # both may be parts of one tensor
         replace(step.b, name="b"),
         Compute("a_wide", "cast", ("a",), wide),
         Compute("b_wide", "cast", ("b",), wide),

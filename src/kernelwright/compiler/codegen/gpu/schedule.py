@@ -37,6 +37,11 @@ PART_COLUMNS = 4096
 LEAST_PART = 512
 """Least number of elements in a part that neighbours of a schedule may cut; chosen as two values
 for each of 256 threads."""
+LEAST_COLUMN, MOST_COLUMN = 64, 4096
+"""Number of columns of a thin matrix that one program reads: 8 by 4096 take about 1 us from the L2
+cache."""
+SECTOR_FLOATS = 8
+"""Number of float32 values that one memory access fetches at least: 32 bytes."""
 MAX_SCHEDULES = 12
 """Number of ranks of choices that become schedules of a whole program."""
 CONVOLVED_BYTES_S = 4e11

@@ -68,11 +68,17 @@ DEVICE T block_reduce(T x, Combine combine, threadgroup T* parts, uint thread_nu
 // Threads with the same x, one below the other: each gets the combination of all of them.
 template <int LANES, int HEIGHT, class T, class Combine>
 DEVICE T column_reduce(T x, Combine combine, threadgroup T* parts, uint3 at) {
-    parts[at.y * LANES + at.x] = x;
+    threadgroup T* own = parts + at.y * LANES + at.x;
+    *own = x;
     metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);
+    #pragma unroll
+    for (int far = HEIGHT / 2; far >= 8; far /= 2) {
+        if (at.y < uint(far)) *own = combine(*own, own[far * LANES]);
+        metal::threadgroup_barrier(metal::mem_flags::mem_threadgroup);
+    }
     T all = parts[at.x];
     #pragma unroll
-    for (int y = 1; y < HEIGHT; ++y) all = combine(all, parts[y * LANES + at.x]);
+    for (int y = 1; y < (HEIGHT < 8 ? HEIGHT : 8); ++y) all = combine(all, parts[y * LANES + at.x]);
     return all;
 }
 """,

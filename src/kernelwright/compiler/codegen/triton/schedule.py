@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.nest import Nest, nest
 from kernelwright.compiler.codegen.gpu.schedule import (
+    LEAST_COLUMN,
+    MOST_COLUMN,
     N_PROCESSORS,
     PART_COLUMNS,
+    SECTOR_FLOATS,
     Knobs,
     more_parts,
     parts_wanted,
@@ -26,11 +29,6 @@ MAX_IN_REGISTERS = 16384
 warps."""
 LEAST_PLANE = 2048
 """Number of points below which a plane leaves too many lanes of its last block idle."""
-LEAST_COLUMN, MOST_COLUMN = 64, 4096
-"""Number of columns of a thin matrix that one program reads: 8 by 4096 take about 1 us from the L2
-cache."""
-SECTOR_FLOATS = 8
-"""Number of float32 values that one memory access fetches at least: 32 bytes."""
 
 LOOPS: tuple[Knobs, ...] = tuple(
     {"shape": "lanes", "block": block, "warps": warps} for block, warps in ((128, 4), (32, 1))

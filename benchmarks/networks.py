@@ -1,0 +1,224 @@
+"""Convolutional networks of KernelBench beside the library's settings, without the judge.
+
+    python benchmarks/networks.py KERNELBENCH [--problem 9 ...] [--mode train|eval] [--batch N]
+        [--dtype float32|bfloat16] [--dialect cuda,triton] [--kernels] [--lock FILE]
+
+KERNELBENCH is a checkout of the suite; problems are of level 3. It needs a GPU. Each line has
+medians in milliseconds of windows of calls, one form after another: the library's eager mode,
+compiled, and with channels last, each in a CUDA graph, then the first candidates of the rules in
+the order in which a search tries them. The last column is the fastest form of the library over the
+fastest candidate, whose largest difference from eager stands before it, as a share of the largest
+result. ``--kernels`` prints where the time of the compiled network and of the candidates goes.
+Several of these may prepare side by side and time one after the other, with one ``--lock``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import importlib.util
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernelwright.core.candidate import Brief
+from kernelwright.core.device import Device
+from kernelwright.loaders.kernelbench import read_task
+from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals
+
+PROBLEMS = ("9", "10", "11", "12", "15", "7", "18", "19", "20", "21", "22", "23", "27", "8")
+N_WINDOWS, WINDOW_S = 9, 0.02
+EVALUATED = """
+
+class Model(Network):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.to(torch.{dtype}).train({trains})
+
+    def forward(self, x):
+        return super().forward(x)
+
+
+_drawn = get_inputs
+
+
+def get_inputs():
+    return [x.to(torch.{dtype}) for x in _drawn()]
+"""
+Call = Callable[[], Any]
+
+
+def text_of(path: Path, options: argparse.Namespace) -> str:
+    """The problem's text in the mode, dtype and batch that are asked for."""
+    text = path.read_text()
+    if options.batch:
+        text = re.sub(r"^batch_size = \d+", f"batch_size = {options.batch}", text, flags=re.M)
+    if options.mode == "train" and options.dtype == "float32":
+        return text
+    text = re.sub(r"\bclass Model\b", "class Network", text)
+    text = text.replace("super(Model, self)", "super(Network, self)")
+    return text + EVALUATED.format(dtype=options.dtype, trains=options.mode == "train")
+
+
+def load(text: str, name: str) -> ModuleType:
+    """A module of this text, which is kept in a file: Triton reads it back."""
+    path = Path(tempfile.mkdtemp(), f"{name}.py")
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def graphed(call: Call) -> Call:
+    """``call`` as a CUDA graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        call()
+    return graph.replay
+
+
+@contextlib.contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Keep others with the same lock from timing."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def milliseconds(call: Call, lock: Path) -> float:
+    """The median time of a call over windows of many."""
+    with alone(lock):
+        return _milliseconds(call)
+
+
+def _milliseconds(call: Call) -> float:
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
+    begin_s = time.perf_counter()
+    call()
+    torch.cuda.synchronize()
+    n_calls = max(3, int(WINDOW_S / (time.perf_counter() - begin_s)))
+    times = []
+    for _ in range(N_WINDOWS):
+        start, end = torch.cuda.Event(True), torch.cuda.Event(True)
+        start.record()
+        for _ in range(n_calls):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / n_calls)
+    return statistics.median(times)
+
+
+def library(module: ModuleType, reference: torch.nn.Module, inputs: list[Any]) -> dict[str, Call]:
+    """The library's forms, each as one CUDA graph."""
+    last = module.Model(*module.get_init_inputs()).cuda().to(memory_format=torch.channels_last)
+    images = [x.contiguous(memory_format=torch.channels_last) for x in inputs]
+    compiled = torch.compile(reference, dynamic=False)
+    return {
+        "eager": graphed(lambda: reference(*inputs)),
+        "channels last": graphed(lambda: last(*images)),
+        "compiled": graphed(lambda: compiled(*inputs)),
+    }
+
+
+def candidates(
+    text: str, module: ModuleType, reference: torch.nn.Module, options: argparse.Namespace
+) -> Iterator[tuple[str, torch.nn.Module]]:
+    """The rules' first candidate of each variant and dialect."""
+    path = Path(tempfile.mkdtemp(), "task.py")
+    path.write_text(text)
+    dialects = tuple(options.dialect.split(","))
+    opened = OpenedTask(Brief(read_task(path), Device.parse("cuda:sm_90"), dialects, budget_s=4.0))
+    seen: set[str] = set()
+    for proposal in first_proposals(opened, n_schedules=1):
+        name = f"{proposal.schedule['variant']}, {proposal.candidate.dialect}"
+        if name not in seen and len(seen) < options.first:
+            seen.add(name)
+            made = load(proposal.candidate.source, f"candidate_{len(seen)}").ModelNew
+            new = made(*module.get_init_inputs()).cuda()
+            new.load_state_dict(reference.state_dict())
+            yield name, new
+
+
+def kernels(name: str, call: Call, most: int = 8) -> None:
+    """Print the kernels that take most of a call's time."""
+    call()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call()
+        torch.cuda.synchronize()
+    rows = [r for r in profile.key_averages() if r.self_device_time_total]
+    total = sum(r.self_device_time_total for r in rows) / 1e3
+    print(f"  {name}: {total:.3f} ms in {sum(r.count for r in rows)} kernels")
+    for row in sorted(rows, key=lambda r: -r.self_device_time_total)[:most]:
+        print(f"    {row.self_device_time_total / 1e3:7.3f} x{row.count:<3d} {row.key[:100]}")
+
+
+@torch.no_grad()
+def measure(path: Path, options: argparse.Namespace) -> None:
+    text = text_of(path, options)
+    module = load(text, "reference")
+    torch.manual_seed(0)
+    reference = module.Model(*module.get_init_inputs()).cuda()
+    inputs = [x.cuda() for x in module.get_inputs()]
+    calls = library(module, reference, inputs)
+    taken = {name: milliseconds(call, options.lock) for name, call in calls.items()}
+    if options.kernels:
+        with alone(options.lock):
+            kernels("compiled", calls["compiled"])
+    line = [f"{name} {ms:.3f}" for name, ms in taken.items()]
+    best, difference = float("inf"), 0.0
+    wanted = reference(*inputs).float()
+    for name, new in candidates(text, module, reference, options):
+        made = new(*inputs).float()
+        off = float((made - wanted).abs().max() / wanted.abs().max())
+        ms = milliseconds(lambda new=new: new(*inputs), options.lock)
+        line.append(f"{name} {ms:.3f}")
+        if ms < best:
+            best, difference = ms, off
+        if options.kernels:
+            with alone(options.lock):
+                kernels(name, lambda new=new: new(*inputs))
+    ratio = min(taken.values()) / best
+    print(f"{path.stem}: {' | '.join(line)} | off {difference:.0e} | {ratio:.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--problem", action="append", default=[])
+    parser.add_argument("--mode", choices=("train", "eval"), default="train")
+    parser.add_argument("--batch", type=int, default=0)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--dialect", default="cuda,triton")
+    parser.add_argument("--first", type=int, default=3, help="candidates to measure")
+    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
+    options = parser.parse_args()
+    for problem in options.problem or PROBLEMS:
+        (path,) = options.path.glob(f"**/level3/{problem}_*.py")
+        measure(path, options)
+
+
+if __name__ == "__main__":
+    main()
