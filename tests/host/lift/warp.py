@@ -19,7 +19,8 @@ from kernelwright.lift.program import HEADERS
 from kernelwright.lift.rows import bind
 
 LANES, N_WORDS, ROOM_BYTES, AT = 32, 48, 64, 16
-"""How many lanes, registers of each and bytes of memory there are, and where in it a row's address points."""
+"""How many lanes, registers of each and bytes of memory there are, and where in memory a row's
+address points."""
 MASK = 0xF0F0FF0F
 """The mask of the last WARPSYNC of each lane of it."""
 D, P, Q, EVENTS, SYNCED = 0, 8, 9, 10, 13
