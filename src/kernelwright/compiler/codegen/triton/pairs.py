@@ -1,7 +1,9 @@
 """Operands whose neighbours along k are the two halves of a byte, as packed weights of 4 bits are.
 
-Both halves are computed from one load of the byte and joined. Loading each byte for both of them
-took 43.6 us for 16 rows of weights of 4096 x 4096, joining them 17.7 us (H100).
+Both halves are computed from one load of the byte and joined. In kernels written by hand, without
+zeros, loading each byte twice took 43.6 us for 16 rows of weights of 4096 x 4096, joining 17.7 us
+(H100). With zeros and scales the emitted form took 39 us, and weights that are kept in bfloat16, in
+four times the memory, 19 us.
 """
 
 from __future__ import annotations
