@@ -13,9 +13,12 @@ from kernelwright.compiler.ir.ir import (
     Compute,
     Const,
     Contraction,
+    Groups,
     Iota,
+    Kernel,
     Load,
     Program,
+    Scan,
     Store,
     Stretch,
     Tensor,
@@ -301,3 +304,90 @@ def attention() -> Program:
 @case
 def attention_causal() -> Program:
     return _attention(2, 33, 33, 16, causal=True)
+
+
+@case
+def product_unpacked() -> Program:
+    """Weights of 4 bits, two to a byte, in groups of 16 along k with a scale each."""
+    (i,), (j,), (g, h, p) = axes("i24"), axes("j40"), axes("g4 h8 p2")
+    a, packed = tensor("a", (i, g, h, p), "bfloat16"), tensor("packed", (j, g, h), "uint8")
+    scales = tensor("scales", (j, g), "bfloat16")
+    made = (
+        full("byte", packed, (j, g, h)),
+        Const("low_bits", 15, "uint8"),
+        Compute("low", "and", ("byte", "low_bits"), "uint8"),
+        Const("four", 4, "uint8"),
+        Compute("high", "rshift", ("byte", "four"), "uint8"),
+        Iota("half", Affine.of({"p": 1})),
+        Const("one", 1, "int64"),
+        Compute("is_low", "lt", ("half", "one"), "bool"),
+        Compute("nibble", "where", ("is_low", "low", "high"), "uint8"),
+        Compute("wide", "cast", ("nibble",), "float32"),
+        full("scale", scales, (j, g)),
+        Compute("weight", "mul", ("wide", "scale"), "float32"),
+        Compute("rounded", "cast", ("weight",), "bfloat16"),
+    )
+    body = (Store(tensor("y", (i, j)), row_major((i, j)), "acc"),)
+    loads = full("a0", a, (i, g, h, p)), made[0]
+    step = Contraction(
+        "unpacked", (), (i,), (j,), (g, h, p), *loads, body, b_made=made, dtypes=("", "bfloat16")
+    )
+    return program(step, inputs=(a, packed, scales))
+
+
+@case
+def product_gathered() -> Program:
+    """Rows that are looked up, and multiplied with one matrix."""
+    (i,), (j,), (r,) = axes("i24"), axes("j40"), axes("r50")
+    table, b = tensor("table", axes("t12 r50"), "bfloat16"), tensor("b", (j, r), "bfloat16")
+    places = tensor("places", (i,), "int64")
+    row = Load("row", table, Affine.of({"r": 1}), gather=(("place", 50),))
+    made = (
+        full("given", places, (i,)),
+        Const("size", 12, "int64"),
+        Compute("place", "within", ("given", "size"), "int64"),
+        row,
+    )
+    body = (Store(tensor("y", (i, j)), row_major((i, j)), "acc"),)
+    step = Contraction(
+        "gathered", (), (i,), (j,), (r,), row, full("b0", b, (j, r)), body,
+        a_made=made, dtypes=("bfloat16", ""),
+    )  # fmt: skip
+    return program(step, inputs=(places, table, b))
+
+
+def grouped(rows: int, k: int, dtype: str) -> Program:
+    """Rows in six groups, some of which may be empty, and rows of none after the last one."""
+    (i,), (j,), (r,), (e,) = axes(f"i{rows}"), axes("j40"), axes(f"r{k}"), axes("e6")
+    counts, ends = tensor("counts", (e,), "int32"), tensor("ends", (e,), "int32")
+    up_to = (
+        full("count", counts, (e,)),
+        Scan("end", "sum", "count", "int32"),
+        Store(ends, row_major((e,)), "end"),
+    )
+    a, b = tensor("a", (i, r), dtype), tensor("b", (e, j, r), dtype)
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(tensor("y", (i, j)), row_major((i, j)), "y0"),
+    )
+    step = Contraction(
+        "grouped", (), (i,), (j,), (r,), full("a0", a, (i, r)), full("b0", b, (j, r)), body,
+        groups=Groups(ends, 40 * k),
+    )  # fmt: skip
+    return program(Kernel("ends", (), (e,), up_to), step, inputs=(counts, a, b))
+
+
+@case
+def product_grouped() -> Program:
+    return grouped(100, 48, "bfloat16")
+
+
+@case
+def product_grouped_float32() -> Program:
+    return grouped(70, 50, "float32")
+
+
+@case
+def product_float8() -> Program:
+    """Tensor cores multiply float8; elsewhere it is converted."""
+    return product(40, 48, 64, "float8_e4m3fn")

@@ -20,7 +20,7 @@ from kernelwright.hipify.hazards import hazard_changes
 from kernelwright.hipify.launches import launch_changes
 from kernelwright.hipify.names import Names, declared
 from kernelwright.hipify.namespaces import namespace_changes
-from kernelwright.hipify.ptx import ptx_changes
+from kernelwright.hipify.ptx.inline import ptx_changes
 from kernelwright.hipify.replacements import replacement_changes
 from kernelwright.hipify.returns import return_changes
 from kernelwright.hipify.table import TABLES, load_map
@@ -162,7 +162,7 @@ def translation_edits(
         edits += [edit] if edit else []
         findings.append(finding)
     needs = tuple(dict.fromkeys(need for change in changes for need in change.needs))
-    functions = _inclusion_of(needs, header) if header and needs else _functions(needs)
+    functions = _inclusion_of(needs, header) if header and needs else functions_text(needs)
     edits += _prelude(source, to, functions, implicit)
     placed = sorted(
         (replace(f, file=file) for f in _once(findings)), key=lambda f: (f.line, f.construct)
@@ -275,7 +275,8 @@ def _last_byte(source: Source) -> int:
 
 @cache
 def _function_table() -> dict[str, dict[str, object]]:
-    return tomllib.loads((TABLES / "functions.toml").read_text())
+    files = ("functions.toml", "ptx_functions.toml")
+    return {k: v for f in files for k, v in tomllib.loads((TABLES / f).read_text()).items()}
 
 
 def _ordered(needs: Iterable[str]) -> list[str]:
@@ -294,7 +295,7 @@ def _ordered(needs: Iterable[str]) -> list[str]:
     return ordered
 
 
-def _functions(needs: Iterable[str]) -> str:
+def functions_text(needs: Iterable[str]) -> str:
     """Return helper functions as text of the file that uses them."""
     table = _function_table()
     return "".join(

@@ -90,11 +90,11 @@ def twin(program: LiftedProgram, folder: Path) -> tuple[Path, Path]:
     source.write_text(program.c("twin.h"))
     flags = [flag for flag in machine.DEVICE_FLAGS if flag != "-fdeclspec"]
     _clang(*C_FLAGS, *flags, "-fno-builtin", "-c", str(source), "-o", str(kernels))
-    return kernels, _twin_functions()
+    return kernels, twin_functions()
 
 
 @functools.cache
-def _twin_functions() -> Path:
+def twin_functions() -> Path:
     """Return the object of the functions that twins call, built once per compiler and source."""
     source = HEADERS / "twin.cpp"
     read = (source, HEADERS / "words.h", machine.HEADERS / "simt" / "core.h")

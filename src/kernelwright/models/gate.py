@@ -112,7 +112,7 @@ def _exact(given: Given, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor] 
     for dtype in (torch.float64, torch.float32) if narrow else (torch.float64,):
         try:
             return [tensor.double() for tensor in tensors_of(given.in_dtype(dtype))]
-        except (RuntimeError, TypeError, NotImplementedError, MemoryError):
+        except Exception:  # the user's forward raises what it likes
             continue
     return None
 

@@ -104,19 +104,35 @@ def emulates(original: Program, ported: Program, options: RunOptions = NO_OPTION
     Output, exit code and written files are compared, except for what differs between two runs of
     the original. An original that cannot run here leaves the rung unchecked.
     """
+
+    def build(folder: Path) -> tuple[Path, tuple[str, ...]]:
+        return Builder(folder / "port", in_waves).build(ported)
+
+    return emulates_built(original, build, options, _renamed(original, ported))
+
+
+def emulates_built(
+    original: Program,
+    build: Callable[[Path], tuple[Path, tuple[str, ...]]],
+    options: RunOptions = NO_OPTIONS,
+    names: Mapping[str, str] | None = None,
+) -> Rung:
+    """Rung 2 of a port that ``build`` makes in a folder; it returns the program and its units.
+
+    ``names`` are the original's names of its files, by those that the port gave them.
+    """
     if missing := machine.emulation_missing():
         return Rung("emulate", RungStatus.NOT_CHECKED, (missing,))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         try:
-            program, units = Builder(folder / "port", in_waves).build(ported)
+            program, units = build(folder)
         except machine.BuildError as error:
             return Rung("emulate", RungStatus.NOT_CHECKED, (f"the port: {error}",))
         found = reference(original, folder, options)
         if isinstance(found, str):
             return Rung("emulate", RungStatus.NOT_CHECKED, (f"the original {found}",))
-        names = _renamed(original, ported)
-        details = list(_faults(program, found, names, folder, options))
+        details = list(_faults(program, found, names or {}, folder, options))
     own = tuple(f"the original too: {habit}" for habit in sorted(found.habits))
     said = (*dict.fromkeys(details), *own)
     return Rung("emulate", _status(details, found), said, values=found.values, units=units)

@@ -32,7 +32,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernelwright.compiler.capture.capture import capture
 from kernelwright.compiler.codegen.base import Target
+from kernelwright.compiler.codegen.gpu.axes import is_thin
 from kernelwright.compiler.codegen.triton.convolution_schedule import is_convolution
+from kernelwright.compiler.codegen.triton.descriptors import matrix_of
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.codegen.triton.grid import grid_of
 from kernelwright.compiler.codegen.triton.split import rows_of
@@ -51,7 +53,8 @@ COMPILED = (
     "scan_max", "scan_decay_columns", "pool_argmax", "product_odd", "product_bfloat16",
     "convolution", "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
     "convolution_side_by_side",
-    "attention_causal", "totals_packed", "totals_long",
+    "attention_causal", "totals_packed", "totals_long", "product_unpacked", "product_gathered",
+    "product_grouped",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (
@@ -68,6 +71,7 @@ SHIFTED = {
 POINTERS = {
     torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16",
     torch.float16: "*fp16", torch.int64: "*i64", torch.int32: "*i32", torch.bool: "*i1",
+    torch.uint8: "*u8", torch.int8: "*i8", torch.float8_e4m3fn: "*fp8e4nv",
 }  # fmt: skip
 
 
@@ -88,6 +92,19 @@ def on_grids(program, schedules):
             yield {**schedules[0], step.name: SHIFTED}
 
 
+def by_descriptor(program, schedules):
+    """Products whose tiles hardware copies, where operands are matrices."""
+    for step in program.own():
+        if isinstance(step, Contraction) and not is_convolution(step):
+            knobs = schedules[0][step.name]
+            if (
+                not is_thin(step)
+                and not knobs.get("split")
+                and any(matrix_of(step, x) for x in "ab")
+            ):
+                yield {**schedules[0], step.name: {**knobs, "descriptors": True}}
+
+
 def is_matrix(step) -> bool:
     """Whether both operands have rows, which can be brought to one size."""
     block = {"m": 16, "n": 16, "k": 16}
@@ -106,7 +123,8 @@ def wrong_values(name: str) -> str:
         return "two schedules give one text"
     parts = map(with_small_blocks, in_parts(program, schedules))
     shifted = on_grids(program, schedules)
-    for schedule in (schedules[0], with_small_blocks(schedules[-1]), *parts, *shifted):
+    described = map(with_small_blocks, by_descriptor(program, schedules))
+    for schedule in (schedules[0], with_small_blocks(schedules[-1]), *parts, *shifted, *described):
         text = source(program, EMITTER.emit(program, schedule, target))
         if different := mismatch(build(text)(*inputs), program, inputs):
             return f"{schedule}: {different}\n{text}"

@@ -60,8 +60,8 @@ def test_an_instruction_without_a_row_fails_lint_and_names_its_line(tmp_path):
     [
         (["x.cu", "--to", "gfx1100"], "only machine code"),
         (["x.sass", "--to", "gfx942", "--rungs", "0,4"], "no rung 4"),
-        (["x.sass", "--to", "hip", "--host", "x.cu"], "--host goes with AMD targets"),
-        (["x.sass", "--to", "gfx942", "--model", "m"], "--model goes with HIP"),
+        (["x.sass", "--to", "hip", "--host", "x.cu"], "--host goes with PTX and AMD targets"),
+        (["x.sass", "--to", "gfx942", "--model", "m"], "--model goes with HIP and CUDA sources"),
     ],
 )
 def test_wrong_uses_are_refused(tmp_path, monkeypatch, words, message):

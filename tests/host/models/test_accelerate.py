@@ -17,6 +17,7 @@ from kernelwright.models.accelerate import Accelerated, Step
 from kernelwright.models.given import Given
 from kernelwright.models.profile import example_of, profile
 from kernelwright.models.swap import Swapped, noted_misses, put_in, take_out
+from kernelwright.models.whole import WholeModel
 from kernelwright.runtime.dispatch import forms_of
 
 __all__ = ["cache_folder"]
@@ -71,6 +72,34 @@ def test_calls_that_no_kernel_serves_under_torch_compile_are_noted(kernels) -> N
             torch.compile(net, backend="eager")(x)
         assert len(reasons) == n_missed
     assert vars(net.layers[0].norm)["on_miss"] == "raise"
+
+
+def test_kernels_are_weighed_beside_those_kept_before(kernels) -> None:
+    net = Net().eval()
+    built = {
+        path: Swapped(swapped.call, {k: kw.build(file) for k, file in swapped.kernels.items()})
+        for path, swapped in kernels.kernels.items()
+    }
+    whole = WholeModel(Given(net, X), budget_s=0.5, clock_s=0.05)
+    whole.make_plain()
+    before: list[str] = []
+    for path, swapped in built.items():
+        put_in(net, {path: swapped}, "raise")
+        assert whole.brought([path], before).median > 0
+        before.append(path)
+    times = whole.time_all(before)
+    assert times["kernels"] and "forward" not in vars(whole.plain.layers[0].norm)
+
+
+def test_what_the_kernels_bring_is_told_from_what_a_graph_of_compiled_code_brings(kernels) -> None:
+    times = {"eager": [40, 40], "compile": [30, 30], "compile_graph": [20, 20]}
+    found = Accelerated(kernels.model, times_ns=times)
+    assert (found.library, found.plain, found.form) == ("compile", *2 * ["compile_graph"])
+    assert found.speedup.median == 1.5 and found.by_kernels is None
+    assert "no kernel pays" in waterfall.headline(found)
+    found.kernels, found.times_ns = kernels.kernels, times | {"kernels_compile_graph": [10, 10]}
+    assert found.speedup.median == 3.0 and found.by_kernels.median == 2.0
+    assert "its kernels bring 2.00" in waterfall.headline(found)
 
 
 @torch.no_grad()

@@ -53,6 +53,8 @@ def test_a_tree_becomes_pairs_and_rejections(tree, tmp_path):
     assert "s_endpgm" in kinds["gfx942", "amdgcn"]
     if nvidia.nvcc_missing() is None:
         assert ".entry _Z3sumPi" in kinds[nvidia.ARCH, "ptx"]
+        assert "__global__ void _Z3sumPi(u64 arg0)" in program["ptx_hip"]
+        assert program["ptx_verified"] == "emulate"
     library = pairs["lib/with_header.cu"]
     assert (library["verified"], library["licence"]) == ("compile", "BSD-2-Clause")
     assert "hipFree" in library["headers"][0]["hip"]

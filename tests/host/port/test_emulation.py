@@ -185,6 +185,25 @@ def test_blocks_that_wait_for_one_another_run_together(emulate):
     assert run.output == "3 5\n"
 
 
+def test_a_barrier_of_the_grid_orders_shared_memory_too(emulate):
+    run = emulate(
+        """#include <cooperative_groups.h>
+        __global__ void k(int* p) {
+          __shared__ int s[64];
+          for (int round = 0; round < 2; ++round) {
+            s[threadIdx.x] = round + threadIdx.x;
+            __syncthreads();
+            p[threadIdx.x] = s[63 - threadIdx.x];
+            cooperative_groups::this_grid().sync();
+          }
+        }""",
+        BUFFER + "void* given[] = {&p};\n"
+        "apiLaunchCooperativeKernel(k, dim3(1), dim3(64), given);\n"
+        'printf("%d %d\\n", p[0], p[63]);',
+    )
+    assert (run.output, run.complaints) == ("64 1\n", ())
+
+
 def test_a_hanging_program_is_stopped(emulate):
     run = emulate(
         "__global__ void k(int* p) { while (atomicAdd(p, 0) == 0) {} }", BUFFER + "k<<<1, 1>>>(p);"

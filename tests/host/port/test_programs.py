@@ -241,18 +241,22 @@ def test_times_and_seeds_are_the_same_in_every_run():
     text = """#include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <sys/resource.h>
 #include <sys/time.h>
 __global__ void k(int* p) { *p = 7; }
 int main() {
   int *d, h;
   timeval now;
   gettimeofday(&now, nullptr);
+  rusage used;
+  getrusage(RUSAGE_SELF, &used);
   srand(time(nullptr));
   auto at = std::chrono::steady_clock::now().time_since_epoch().count();
   cudaMalloc(&d, 4);
   k<<<1, 1>>>(d);
   cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
   printf("%d %d %ld %lld %ld\\n", h, rand(), (long)now.tv_usec, (long long)at, (long)clock());
+  printf("%ld of memory, %ld\\n", used.ru_maxrss, (long)used.ru_utime.tv_usec);
 }
 """
     rung = emulates(Program.of(text), Program.of(translate(text).text))

@@ -23,7 +23,9 @@ from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Load, Store
 STEPS = {name: step for name, make in CASES.items() for step in [next(make().own())]}
 KERNELS = [name for name, step in STEPS.items() if isinstance(step, Kernel)]
 PRODUCTS = [
-    name for name, step in STEPS.items() if isinstance(step, Contraction) and not step.stretches
+    name
+    for name, step in STEPS.items()
+    if isinstance(step, Contraction) and step.is_plain and not step.stretches
 ]
 SPLITTABLE = [name for name in KERNELS if can_split(collapse(STEPS[name]))]
 

@@ -26,6 +26,7 @@ from kernelwright.port.exact import write_exact
 from kernelwright.port.instructions import TARGETS
 from kernelwright.port.metal import port_to_metal
 from kernelwright.port.project import DEFAULT_RUNGS, DEFAULT_TARGETS, EMULATED
+from kernelwright.port.ptx import PtxOptions, port_ptx
 from kernelwright.port.views import as_page, as_patch, as_sarif
 from kernelwright.proposers.port.repair import Repair, Repairs
 from kernelwright.proposers.swarm import SwarmProposer
@@ -97,7 +98,8 @@ _TRANSLATING = grouped(
         "--host",
         type=_FILE,
         metavar="FILE",
-        help="Run lifted machine code under the host code of this CUDA source, in rungs 2 and 5.",
+        help="Run PTX or lifted machine code under the host code of this CUDA source, in rungs 2 "
+        "and 5.",
     ),
     click.option(
         "--strict",
@@ -223,25 +225,28 @@ def command(
 ) -> Answer:
     """Translate PATH, a CUDA or HIP file or a folder of them, and check the result.
 
-    To Metal, PATH is one candidate with CUDA. To an AMD target, PATH is NVIDIA's machine code: a
-    cubin, a listing of SASS, PTX, or an executable; it becomes AMD assembly. The exit code is 0
-    only if no code was left unported, every requested rung passed, and each rung that --rungs names
-    was climbed.
+    PATH may also be PTX, which becomes HIP. To Metal, PATH is one candidate with CUDA. To an AMD
+    target, PATH is NVIDIA's machine code: a cubin, a listing of SASS, PTX, or an executable; it
+    becomes AMD assembly. The exit code is 0 only if no code was left unported, every requested rung
+    passed, and each rung that --rungs names was climbed.
     """
     place = out or _beside(path, to)
     given = stdin.read_bytes() if stdin is not None else b""
     running = RunOptions(arguments, given, cwd, time_limit, compare)
-    _require_fitting(to, solved, host, models)
+    arches = tuple(t.strip() for t in targets.split(","))
+    _require_fitting(path, to, solved, host, models)
     if to in TARGETS:
         chosen = AssemblyOptions(to, rungs, host, running)
         return _answer(port_to_assembly(path, chosen, out=place), place)
+    if _is_ptx(path, to):
+        return _answer(port_ptx(path, PtxOptions(arches, rungs, host, running), out=place), place)
     if to == "metal":
         _require_plain(running, models)
         return _answer(_to_metal(path, place, rungs, solved), place)
     _require_runs(running, rungs)
     options = PortOptions(
         to,
-        tuple(t.strip() for t in targets.split(",")),
+        arches,
         rungs if rungs is not None or to == "hip" else ONLY_LINT,
         running,
         Flags(tuple(folder.resolve() for folder in include), define),
@@ -288,18 +293,23 @@ def _require_runs(running: RunOptions, rungs: Rungs) -> None:
         )
 
 
+def _is_ptx(path: Path, to: str) -> bool:
+    return path.suffix == ".ptx" and to == "hip"
+
+
 def _require_fitting(
-    to: str, solved: str | None, host: Path | None, models: tuple[str, ...]
+    path: Path, to: str, solved: str | None, host: Path | None, models: tuple[str, ...]
 ) -> None:
     """Refuse options that do not go with the target."""
+    by_tables = to in TARGETS or _is_ptx(path, to)
     if solved is not None and to != "metal":
         raise UsageError("--task goes with --to metal", seen=f"--to {to}", do="leave it out")
-    if host is not None and to not in TARGETS:
+    if host is not None and not by_tables:
         do = "leave it out, or name --to gfx1100"
-        raise UsageError("--host goes with AMD targets", seen=f"--to {to}", do=do)
-    if models and to in TARGETS:
-        do = "leave it out: machine code is lifted by tables"
-        raise UsageError("--model goes with HIP and CUDA", seen=f"--to {to}", do=do)
+        raise UsageError("--host goes with PTX and AMD targets", seen=f"--to {to}", do=do)
+    if models and by_tables:
+        do = "leave it out: machine code and PTX are translated by tables"
+        raise UsageError("--model goes with HIP and CUDA sources", seen=models[0], do=do)
 
 
 def _to_metal(path: Path, place: Path, rungs: Rungs, solved: str | None) -> PortReport:

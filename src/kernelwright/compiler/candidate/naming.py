@@ -10,15 +10,14 @@ from kernelwright.compiler.ir.ir import (
     Call,
     Contraction,
     Kernel,
-    Load,
     Op,
     Program,
     Recurrence,
     Ref,
     Step,
-    Store,
     Tensor,
 )
+from kernelwright.compiler.ir.ops import with_tensors_named
 from kernelwright.compiler.ir.sizes import NAMES
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.ir.whole import with_tensors
@@ -68,23 +67,15 @@ def _step(step: Step, names: dict[str, str], steps: dict[str, str]) -> Step:
             outputs = tuple(replace(t, name=names[t.name]) for t in step.outputs)
             kwargs = tuple((key, _structure(value, names)) for key, value in step.kwargs)
             return replace(step, args=_structure(step.args, names), kwargs=kwargs, outputs=outputs)
-        case Kernel():
-            body = tuple(_op(op, names) for op in step.body)
-            return replace(step, name=steps[step.name], body=body)
+        case Kernel() | Contraction():
+            named = with_tensors_named(
+                step, lambda tensor: replace(tensor, name=names[tensor.name])
+            )
+            return replace(named, name=steps[step.name])
         case Recurrence() | Attention():
             return with_tensors(
                 step, lambda tensor: replace(tensor, name=names[tensor.name]), steps[step.name]
             )
-        case Contraction():
-            body = tuple(_op(op, names) for op in step.body)
-            a, b = _op(step.a, names), _op(step.b, names)
-            return replace(step, name=steps[step.name], a=a, b=b, body=body)
-
-
-def _op(op: Any, names: dict[str, str]) -> Any:
-    if isinstance(op, (Load, Store)):
-        return replace(op, tensor=replace(op.tensor, name=names[op.tensor.name]))
-    return op
 
 
 def _structure(structure: Any, names: dict[str, str]) -> Any:

@@ -279,7 +279,11 @@ class Described:
         return "torch.compile of torch before 2.13 cannot look at a module of this class"
 
     def why_changed_at_trace(self, module):
-        """The parts of the module, and their numbers, that torch.compile's guard compares later."""
+        """The parts of the module, and their numbers, that torch.compile's guard compares later.
+
+        A text may be the name of a function, which the attribute is: that is compared once, as the
+        call is traced.
+        """
         for path, (_, own) in self.parts.items():
             part = module
             for step in path.split(".") if path else ():
@@ -287,9 +291,9 @@ class Described:
                     return f"{path} is gone"
                 part = part._modules[step]
             for name, value in own.items():
-                if (
-                    isinstance(value, (bool, int, float, str))
-                    and getattr(part, name, None) != value
-                ):
+                if not isinstance(value, (bool, int, float, str)):
+                    continue
+                now = getattr(part, name, None)
+                if isinstance(now, (bool, int, float, str)) and now != value:
                     return f"{name} of {path or 'the module'} is another"
         return ""

@@ -290,10 +290,12 @@ def _read(
     attributes: dict[str, str] = {}
     users: list[str] = []
     placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
-    for spec in program.graph_signature.input_specs:
+    specs = program.graph_signature.input_specs
+    taken = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
+    for spec in specs:
         name = spec.arg.name
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and spec.target is not None:
-            placeholders[name]._rename(variable(spec.target.replace(".", "_"), set()))
+            placeholders[name]._rename(variable(spec.target.replace(".", "_"), taken))
             attributes[placeholders[name].name] = spec.target
         elif spec.kind is InputKind.CONSTANT_TENSOR and spec.target is not None:
             if isinstance(_attribute(module, spec.target), torch.Tensor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from kernelwright.compiler.ir.ir import (
     Affine,
@@ -14,7 +15,13 @@ from kernelwright.compiler.ir.ir import (
     Recurrence,
     Tensor,
 )
-from kernelwright.compiler.ir.ops import AnyOp, stretches_named, with_indices, with_names
+from kernelwright.compiler.ir.ops import (
+    AnyOp,
+    mapped,
+    stretches_named,
+    with_indices,
+    with_names,
+)
 from kernelwright.compiler.ir.whole import with_tensors
 
 
@@ -45,10 +52,13 @@ def anonymous(
     if isinstance(step, Kernel):
         outer, inner = axes_(step.outer), axes_(step.inner)
         return Kernel(name, outer, inner, tuple(map(op_, step.body)))
-    groups = [axes_(group) for group in (step.batch, step.m, step.n, step.k)]
-    a, b, body = op_(step.a), op_(step.b), tuple(map(op_, step.body))
-    stretches = stretches_named(step.stretches, axes)
-    return Contraction(name, *groups, a, b, body, stretches=stretches, tf32=step.tf32)
+    names = ("batch", "m", "n", "k")
+    sides: dict[str, Any] = {side: axes_(getattr(step, side)) for side in names}
+    sides["stretches"] = stretches_named(step.stretches, axes)
+    if step.groups:
+        ends = replace(step.groups.ends, name=tensors(step.groups.ends.name))
+        sides["groups"] = replace(step.groups, ends=ends)
+    return replace(mapped(step, op_), name=name, origin=(), **sides)
 
 
 def _kind(tensor: Tensor) -> tuple[tuple[int, ...], str, tuple[int, ...]]:

@@ -31,7 +31,9 @@ from kernelwright.core.trial import Outline, StepOutline
 
 BYTES = {"float64": 8, "int64": 8, "bfloat16": 2, "float16": 2, "int16": 2}
 """Bytes of an element, by dtype; other types are taken for float32, and bool and 8 bits for one."""
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear")
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "_grouped_mm", "_scaled_mm")
+_LEFT_FIRST = {"_grouped_mm", "_scaled_mm"}
+"""Products whose left operand is followed by more than the right one."""
 """Words in the names of the library's products."""
 CHANNELS_LAST = "channels last"
 """The mark of a call of the library that convolves an image as it lies."""
@@ -129,6 +131,7 @@ def _flops(words: Sequence[str], read: Sequence[Tensor], n_results: float) -> fl
     first = read[0]
     if any(word in PRODUCTS for word in words):
         left = next((tensor for tensor in reversed(read[:-1]) if tensor.shape), first)
+        left = left if _LEFT_FIRST.isdisjoint(words) else first
         return 2.0 * n_results * (left.shape[-1] if left.shape else 1)
     if any(word.startswith("conv") for word in words):
         n_points = first.n_elements if "transpose" in " ".join(words) else n_results

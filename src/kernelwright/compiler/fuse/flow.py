@@ -207,10 +207,13 @@ class Product(Node):
     n: tuple[int, ...]
     tf32: bool = False
     """See ``ir.Contraction.tf32``."""
+    ends: Node | None = None
+    """Where the groups of rows end, if each has a matrix ``b`` of its own: ``b`` is then a view of
+    all of them, at the first."""
 
     @property
     def args(self) -> tuple[Node, ...]:
-        return (self.a, self.b)
+        return (self.a, self.b) if self.ends is None else (self.a, self.b, self.ends)
 
 
 def row(dim: int, coefficient: int = 1, offset: int = 0) -> Row:

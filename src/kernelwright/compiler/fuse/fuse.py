@@ -8,8 +8,11 @@ the same tensors) if one loop nest can hold both: the attempt to build that nest
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+
+import torch
 
 from kernelwright.compiler.fuse.body import DoesNotFit
 from kernelwright.compiler.fuse.flow import (
@@ -58,9 +61,13 @@ class Fusion:
     least_attention: int = 2**30
     """Number of products of a query's element and a key's from which attention may be own code:
     below, launching the library's kernel dominates its time."""
-    convolutions: str = "products"
-    """Which convolutions are own code: 'products' if matrix products are, 'depthwise' those that
-    sum over windows alone, or 'none'."""
+    depthwise: bool = False
+    """Whether depthwise convolutions are own code where other convolutions are the library's: they
+    are sums over windows, and not products."""
+    in_tiles: int = 0
+    """Most rows of a product's other side for which an operand is computed where the product reads
+    it, if it is narrower in memory; with more rows it is kept in memory first. Rows that are
+    gathered, and float8, are always read where they are. With 0, all operands are kept."""
     totals: int = 0
     """Longest row, in values, beside which a kernel of rows adds up its columns, as the gradient of
     a norm's weight needs; 0 leaves columns to kernels of their own, which read the rows again."""
@@ -112,7 +119,7 @@ class _Plan:
         self.after = after
         self.fusion = fusion
         self.order = list(walk(required))
-        self.kept = _kept(self.order, self.required | extra, names, given)
+        self.kept = _kept(self.order, self.required | extra, names, given, fusion.in_tiles)
         self.groups: list[Group] = []
         self.group_of: dict[Node, Group] = {}
         self.reads = {node: self._reads(node) for node in self.order if node in self.kept}
@@ -331,16 +338,63 @@ def _base(node: Node) -> Node:
     return node
 
 
+def _is_in_tiles(product: Product, operand: Node, held: Set[Node], most_rows: int) -> bool:
+    """Return whether a product computes this operand where it reads it: rows that are gathered, or
+    numbers that are narrower in memory if few rows of the other side read them. What a reduction
+    leaves is kept by its kernel, and costly operators are not done again for every tile."""
+    is_one_of_many = product.ends is not None and operand is not product.a
+    if not most_rows or is_one_of_many or isinstance(operand, Stretched):
+        return False
+    under, leaves = _down_to([_base(operand)], held)
+    others = product.n if operand is product.a else product.m
+    is_cheap = all(not isinstance(n, Point) or n.op not in EXPENSIVE for n in under)
+    if not under or not is_cheap or any(isinstance(leaf, (Fold, Running)) for leaf in leaves):
+        return False
+    is_float8 = all(leaf.dtype.startswith("float8") for leaf in leaves)
+    if any(isinstance(node, Gather) for node in under) or is_float8:
+        return True
+    n_rows = math.prod(product.shape[d] for d in others)
+    n_bytes = sum(_bytes(leaf) for leaf in set(leaves))
+    return n_rows <= most_rows and n_bytes < _bytes(_base(operand))
+
+
+def _down_to(roots: Sequence[Node], held: Set[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the values under ``roots`` that are not held in memory, and those that are, but for
+    the positions of what is gathered."""
+    under: list[Node] = []
+    leaves: list[Node] = []
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in held:
+            leaves.append(node)
+            continue
+        under.append(node)
+        if isinstance(node, Gather):
+            under += _down_to(node.args[1:], held)[0]
+            stack.append(node.table)
+        else:
+            stack += node.args
+    return under, leaves
+
+
+def _bytes(node: Node) -> int:
+    return node.n_elements * getattr(torch, node.dtype).itemsize
+
+
 def _kept(
     order: Sequence[Node],
     required: set[Node],
     names: Mapping[Node, str],
     given: Mapping[Node, tuple[int, ...]],
+    in_tiles: int,
 ) -> dict[Node, Tensor]:
     tables = {node.table for node in order if isinstance(node, Gather)}
+    held = {node for node in order if isinstance(node, (Source, *COMPUTED_ONCE))}
+    held |= required | tables
     for node in order:
         if isinstance(node, Product):
-            tables |= {_base(node.a), _base(node.b)}
+            tables |= {_base(x) for x in node.args if not _is_in_tiles(node, x, held, in_tiles)}
             if isinstance(node.a, Stretched):  # read at positions that no other view has
                 tables.add(node.a.arg)
     kept: dict[Node, Tensor] = {}

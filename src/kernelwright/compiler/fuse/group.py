@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kernelwright.compiler.fuse.body import BodyBuilder, Coordinates, DoesNotFit, infer
-from kernelwright.compiler.fuse.flow import Fold, Node, Product, Running, Stretched
+from kernelwright.compiler.fuse.flow import (
+    Fold,
+    Node,
+    Product,
+    Running,
+    Stretched,
+    View,
+    fixed,
+)
 from kernelwright.compiler.ir.indexing import (
     NeedsSplit,
     NotAffine,
@@ -20,8 +29,10 @@ from kernelwright.compiler.ir.ir import (
     Axis,
     Compute,
     Contraction,
+    Groups,
     Kernel,
     Load,
+    Op,
     Stretch,
     Tensor,
 )
@@ -75,41 +86,72 @@ def _product_nest(
         raise DoesNotFit("a second product, a reduction or a scan beside a product")
     nest = _Nest(nodes, kept, splits)
     body = nest.body
-    groups: dict[str, list[Axis]] = {"batch": [], "m": [], "n": [], "k": []}
+    sides: dict[str, list[Axis]] = {"batch": [], "m": [], "n": [], "k": []}
     coordinates: list[Affine] = []
     for dim, size in enumerate((*anchor.shape, *anchor.folded)):
-        group = next((g for g in ("batch", "m", "n") if dim in getattr(anchor, g)), "k")
-        value, axes = body.axis(f"{group}{dim}", size)
+        side = next((g for g in ("batch", "m", "n") if dim in getattr(anchor, g)), "k")
+        value, axes = body.axis(f"{side}{dim}", size)
         coordinates.append(value)
-        groups[group].extend(axes)
+        sides[side].extend(axes)
     at = tuple(coordinates)
-    b, stretches = _operand(nest, anchor.b, at), ()
+    b, b_made, b_dtype = _operand(nest, anchor.b, at)
+    groups = _groups(nest, anchor, at)
+    stretches: tuple[Stretch, ...] = ()
     if isinstance(anchor.a, Stretched):
         a, stretches = _stretched(nest, anchor.a, at)
+        a_made, a_dtype = (), ""
     else:
-        a = _operand(nest, anchor.a, at)
+        a, a_made, a_dtype = _operand(nest, anchor.a, at)
     body.define(anchor, tuple(coordinates[: len(anchor.shape)]), "acc")
-    nest.outer = [*groups["batch"], *groups["m"], *groups["n"]]
+    nest.outer = [*sides["batch"], *sides["m"], *sides["n"]]
     for node in nodes:
         if node is not anchor:
             nest.place(node)
     for node in stored:
         body.store(node, body.home[node])
-    axes = {group: tuple(members) for group, members in groups.items()}
+    axes = {side: tuple(members) for side, members in sides.items()}
     return Contraction(
-        name, **axes, a=a, b=b, body=tuple(body.ops), stretches=stretches, tf32=anchor.tf32
-    )
+        name, **axes, a=a, b=b, body=tuple(body.ops), stretches=stretches, tf32=anchor.tf32,
+        a_made=a_made, b_made=b_made, dtypes=(a_dtype, b_dtype), groups=groups,
+    )  # fmt: skip
 
 
-def _operand(nest: _Nest, node: Node, at: Coordinates) -> Load:
-    """Return the single load that ``node`` is; its bounds are the padding of a convolution."""
+def _operand(nest: _Nest, node: Node, at: Coordinates) -> tuple[Load, tuple[Op, ...], str]:
+    """Return the load that ``node`` is, whose bounds are the padding of a convolution. If the node
+    is computed, return its largest load, the ops that compute it, and its type."""
     scratch = BodyBuilder(nest.body.kept, (), nest.body.splits)
     scratch.sizes = nest.body.sizes
-    scratch.value(node, at)
+    value = scratch.value(node, at)
     match scratch.ops:
         case [Load() as load] | [Load() as load, Compute(op="cast")] if not load.gather:
-            return load
-    raise DoesNotFit("an operand of a product that is not in memory")
+            if load.tensor.dtype == node.dtype or _is_exact(load.tensor.dtype, node.dtype):
+                return load, (), ""
+    loads = [op for op in scratch.ops if isinstance(op, Load)]
+    last = scratch.ops[-1] if scratch.ops else None
+    if not loads or not isinstance(last, (Load, Compute)) or last.name != value:
+        raise DoesNotFit("an operand of a product that is not computed from memory")
+    largest = max(loads, key=lambda op: len(op.index.axes))
+    return largest, tuple(scratch.ops), node.dtype
+
+
+def _is_exact(dtype: str, wider: str) -> bool:
+    """Return whether a product may read numbers of a narrow type in place of the same in another:
+    tensor cores multiply both."""
+    return dtype.startswith("float8") and wider in ("float32", "bfloat16", "float16")
+
+
+def _groups(nest: _Nest, product: Product, at: Coordinates) -> Groups | None:
+    """Return where the groups of rows end, and how far apart their matrices are in memory."""
+    if product.ends is None:
+        return None
+    ends = nest.body.kept.get(product.ends)
+    if ends is None or not isinstance(product.b, View) or ends.strides != (1,):
+        raise DoesNotFit("ends of groups that are not in memory")
+    first, second = (
+        _operand(nest, replace(product.b, rows=(fixed(n), *product.b.rows[1:])), at)[0].index
+        for n in (0, 1)
+    )
+    return Groups(ends, second.offset - first.offset)
 
 
 def _stretched(nest: _Nest, node: Stretched, at: Coordinates) -> tuple[Load, tuple[Stretch, ...]]:

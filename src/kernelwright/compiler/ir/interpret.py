@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -158,21 +159,40 @@ def _run_call(call: Call, memory: Memory) -> None:
 
 
 def _run_contraction(step: Contraction, memory: Memory) -> None:
-    def operand(load: Load, rows: tuple[Axis, ...], columns: tuple[Axis, ...]) -> torch.Tensor:
-        axes = (*step.batch, *rows, *columns)
-        sizes = [math.prod(a.size for a in group) for group in (step.batch, rows, columns)]
-        value = _load(load, axes, {}, memory).expand([a.size for a in axes])
-        return value.reshape(sizes)
+    def operand(
+        load: Load, made: tuple[Op, ...], dtype: str, *sides: tuple[Axis, ...]
+    ) -> torch.Tensor:
+        axes = tuple(axis for side in (step.batch, *sides) for axis in side)
+        sizes = [math.prod(a.size for a in side) for side in (step.batch, *sides)]
+        values: Memory = {}
+        _run_body(axes, (), made or (load,), values, memory)
+        value = values[made[-1].name if made else load.name]  # type: ignore[union-attr]
+        value = value.to(getattr(torch, dtype)) if dtype else value
+        return value.expand([a.size for a in axes]).reshape(sizes)
 
     if step.stretches:
         groups = (step.batch, step.m, step.k)
         sizes = [math.prod(axis.size for axis in group) for group in groups]
         a = _stretched(step, memory).reshape(sizes)
     else:
-        a = operand(step.a, step.m, step.k)
-    b = operand(step.b, step.k, step.n)
+        a = operand(step.a, step.a_made, step.dtypes[0], step.m, step.k)
+    wide = torch.float64 if a.dtype == torch.float64 else torch.float32
+
+    def product(load: Load, a: torch.Tensor) -> torch.Tensor:
+        b = operand(load, step.b_made, step.dtypes[1], step.k, step.n)
+        return torch.bmm(a.to(wide), b.to(wide))
+
+    if step.groups:
+        acc = torch.zeros(a.shape[0], a.shape[1], math.prod(x.size for x in step.n), dtype=wide)
+        start = 0
+        for number, end in enumerate(memory[step.groups.ends.name].tolist()):
+            index = step.b.index
+            index = replace(index, offset=index.offset + number * step.groups.step)
+            acc[:, start:end] = product(replace(step.b, index=index), a[:, start:end])
+            start = end
+    else:
+        acc = product(step.b, a)
     outer = (*step.batch, *step.m, *step.n)
-    acc = torch.bmm(a.float(), b.float()) if a.dtype != torch.float64 else torch.bmm(a, b)
     _run_body(outer, (), step.body, {"acc": acc.reshape([x.size for x in outer])}, memory)
 
 

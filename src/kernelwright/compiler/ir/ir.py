@@ -264,6 +264,17 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class Groups:
+    """Rows of a product in groups, side by side, each of which has a matrix ``b`` of its own, as
+    tokens have that are sorted by their experts. Rows after the last group's end are zero."""
+
+    ends: Tensor
+    """Where each group ends among the rows: int32, ascending. A group may be empty."""
+    step: int
+    """Elements in memory from one group's matrix to the next one's; ``b`` is the first one's."""
+
+
+@dataclass(frozen=True)
 class Contraction:
     """``acc[batch, m, n] = sum over k of a * b``, then an epilogue on every element.
 
@@ -272,6 +283,10 @@ class Contraction:
     ``a`` for its padding. ``a`` is indexed by batch, m and k axes, ``b`` by batch, k and n axes.
     The body reads the sum under the name ``acc`` (float32) and stores what it computes; it may
     load other tensors and has no reductions or scans.
+
+    An operand may be computed where it is read: ``a_made`` are then the ops that do so from the
+    load ``a`` and others, and the last one's value is the operand. Rows that are gathered, and
+    weights that are unpacked, need no copy in memory.
     """
 
     name: str
@@ -288,12 +303,33 @@ class Contraction:
     tf32: bool = False
     """Whether the reference's operator may round its operands to TF32, as convolutions do on a GPU
     (``torch.backends.cudnn.allow_tf32``, true by default)."""
+    a_made: tuple[Op, ...] = ()
+    b_made: tuple[Op, ...] = ()
+    dtypes: tuple[str, str] = ("", "")
+    """The types of operands that are computed; empty for those that are loads."""
+    groups: Groups | None = None
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """All operations: those of the operands, then those of the epilogue."""
+        return (self.a, self.b, *self.a_made, *self.b_made, *self.body)
+
+    @property
+    def operand_dtypes(self) -> tuple[str, str]:
+        """The types in which the operands are given to the product."""
+        return self.dtypes[0] or self.a.tensor.dtype, self.dtypes[1] or self.b.tensor.dtype
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one product, or a convolution, of two operands that are in memory."""
+        return not (self.a_made or self.b_made or self.groups)
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
         """The tensors that the step loads from: the operands, then those of the epilogue."""
-        loads = [self.a, self.b, *(op for op in self.body if isinstance(op, Load))]
-        return tuple(dict.fromkeys(op.tensor for op in loads))
+        tensors = [op.tensor for op in self.ops if isinstance(op, Load)]
+        ends = [self.groups.ends] if self.groups else []
+        return tuple(dict.fromkeys([*tensors, *ends]))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:

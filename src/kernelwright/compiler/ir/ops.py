@@ -90,6 +90,33 @@ def with_names(
     return other
 
 
+Nest = TypeVar("Nest", Kernel, Contraction)
+
+
+def mapped(nest: Nest, change: Callable[[Any], Any]) -> Nest:
+    """Return a loop nest with ``change`` applied to each of its operations."""
+    if isinstance(nest, Kernel):
+        return replace(nest, body=tuple(map(change, nest.body)))
+    parts = {name: tuple(map(change, getattr(nest, name))) for name in _PARTS}
+    return replace(nest, a=change(nest.a), b=change(nest.b), **parts)
+
+
+_PARTS = ("a_made", "b_made", "body")
+
+
+def with_tensors_named(nest: Nest, change: Callable[[Tensor], Tensor]) -> Nest:
+    """Return a loop nest with ``change`` applied to each of its tensors."""
+
+    def op_(op: Any) -> Any:
+        return replace(op, tensor=change(op.tensor)) if isinstance(op, (Load, Store)) else op
+
+    nest = mapped(nest, op_)
+    if isinstance(nest, Contraction) and nest.groups:
+        groups = replace(nest.groups, ends=change(nest.groups.ends))
+        return replace(nest, groups=groups)
+    return nest
+
+
 def stretches_named(
     stretches: tuple[Stretch, ...], name: Callable[[str], str]
 ) -> tuple[Stretch, ...]:
@@ -99,4 +126,5 @@ def stretches_named(
 
 def has_indices(step: Kernel | Contraction) -> bool:
     """Whether the step looks numbers up at positions that it is given."""
-    return any(isinstance(op, Compute) and op.op == "within" for op in step.body)
+    ops = step.body if isinstance(step, Kernel) else step.ops
+    return any(isinstance(op, Compute) and op.op == "within" for op in ops)

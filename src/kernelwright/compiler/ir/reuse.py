@@ -13,7 +13,6 @@ from typing import Any, TypeGuard
 from kernelwright.compiler.ir.ir import (
     Attention,
     Call,
-    Contraction,
     Kernel,
     Load,
     Program,
@@ -26,7 +25,7 @@ from kernelwright.compiler.ir.ir import (
     Tensor,
     Total,
 )
-from kernelwright.compiler.ir.ops import arguments
+from kernelwright.compiler.ir.ops import arguments, with_tensors_named
 from kernelwright.compiler.ir.prepared import made, needs, prepared_steps
 from kernelwright.compiler.ir.steps import references
 from kernelwright.compiler.ir.whole import with_tensors
@@ -199,20 +198,15 @@ def _is_last(kernel: Kernel, store: Store) -> bool:
 def _with_tensors(program: Program, instead: Mapping[str, Tensor]) -> Program:
     """Return ``program`` with its tensors replaced by those in ``instead``, by name."""
 
-    def op_(op: Any) -> Any:
-        if isinstance(op, (Load, Store)) and op.tensor.name in instead:
-            return replace(op, tensor=instead[op.tensor.name])
-        return op
+    def tensor_(tensor: Tensor) -> Tensor:
+        return instead.get(tensor.name, tensor)
 
     def step_(step: Step) -> Step:
         if isinstance(step, Call):
             return replace(step, args=structure(step.args), kwargs=structure(step.kwargs))
         if isinstance(step, (Recurrence, Attention)):
-            return with_tensors(step, lambda tensor: instead.get(tensor.name, tensor))
-        body = tuple(map(op_, step.body))
-        if isinstance(step, Contraction):
-            return replace(step, a=op_(step.a), b=op_(step.b), body=body)
-        return replace(step, body=body)
+            return with_tensors(step, tensor_)
+        return with_tensors_named(step, tensor_)
 
     def structure(value: Any) -> Any:
         match value:

@@ -3,9 +3,8 @@ plain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from kernelwright.compiler.ir.axes import in_terms_of, joined
 from kernelwright.compiler.ir.ir import (
@@ -18,14 +17,15 @@ from kernelwright.compiler.ir.ir import (
     Store,
 )
 from kernelwright.compiler.ir.ops import (
+    Nest,
     arguments,
     indices,
+    mapped,
     stretches_named,
     with_indices,
     with_names,
 )
 
-Nest = TypeVar("Nest", Kernel, Contraction)
 _LETTERS = {"outer": "i", "inner": "r", "batch": "b", "m": "m", "n": "n", "k": "k"}
 
 
@@ -40,7 +40,7 @@ def tidy(nest: Nest) -> Nest:
         for group in _groups(nest)
         for position, axis in enumerate(getattr(nest, group))
     }
-    nest = _with_indices(nest, lambda index: in_terms_of(index, names))
+    nest = mapped(nest, lambda op: with_indices(op, lambda index: in_terms_of(index, names)))
     if isinstance(nest, Contraction):
         nest = replace(nest, stretches=stretches_named(nest.stretches, names.__getitem__))
     axes: dict[str, Any] = {
@@ -66,7 +66,7 @@ def _live(body: tuple[Op, ...]) -> tuple[Op, ...]:
 
 def _joined(nest: Nest) -> Nest:
     """Return the same nest with the axes of each group joined where every index allows it."""
-    ops = nest.body if isinstance(nest, Kernel) else (nest.a, nest.b, *nest.body)
+    ops = nest.body if isinstance(nest, Kernel) else nest.ops
     used = [index for op in ops for index in indices(op)]
     if isinstance(nest, Contraction):  # stretched axes are not joined
         used += [Affine(((n, 1),)) for s in nest.stretches for n in (s.out, s.tap)]
@@ -77,14 +77,8 @@ def _joined(nest: Nest) -> Nest:
         names |= kept
     if isinstance(nest, Contraction):
         axes["stretches"] = stretches_named(nest.stretches, names.__getitem__)
-    return replace(_with_indices(nest, lambda index: in_terms_of(index, names)), **axes)
-
-
-def _with_indices(nest: Nest, change: Callable[[Affine], Affine]) -> Nest:
-    body = tuple(with_indices(op, change) for op in nest.body)
-    if isinstance(nest, Kernel):
-        return replace(nest, body=body)
-    return replace(nest, body=body, a=with_indices(nest.a, change), b=with_indices(nest.b, change))
+    nest = mapped(nest, lambda op: with_indices(op, lambda index: in_terms_of(index, names)))
+    return replace(nest, **axes)
 
 
 def _numbered(body: tuple[Op, ...]) -> tuple[Op, ...]:

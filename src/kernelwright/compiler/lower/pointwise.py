@@ -103,7 +103,9 @@ def div(result: Result, a: Any, b: Any, *, rounding_mode: str | None = None) -> 
     kind = KIND.DEFAULT if rounding_mode else KIND.INT_TO_FLOAT
     dtype = promoted(a, b, kind=kind)
     if rounding_mode and "float" not in dtype:
-        raise Unsupported("integer division")
+        if rounding_mode != "floor" or not isinstance(b, int) or b < 1 or b & (b - 1):
+            raise Unsupported("integer division, but by a power of two")
+        return rshift(result, a, b.bit_length() - 1)
     quotient = point("div", operand(a, result, dtype), operand(b, result, dtype))
     if rounding_mode:
         quotient = point(rounding_mode, quotient)

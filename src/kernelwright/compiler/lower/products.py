@@ -113,6 +113,41 @@ def matmul(result: Result, a: Node, b: Node) -> Node:
     return cast(contract(a, b), result.dtype)
 
 
+@_product("_scaled_mm")
+def scaled(result: Result, a: Node, b: Node, *scales: Any, **_: Any) -> Node:
+    """Lower a product of float8 with a scale for each operand, or each row and column of it."""
+    rows, columns, bias, scale_result, *_rest = (*scales, None, None)
+    sides = ((rows, a.shape[0], (-1, 1)), (columns, b.shape[1], (1, -1)))
+    if scale_result is not None or any(s.n_elements not in (1, n) for s, n, _ in sides):
+        raise Unsupported("scales of blocks, or of the result")
+    value = contract(a, b)
+    for scale, _n, shape in sides:
+        whole = reshape(scale, tuple(scale.n_elements if n < 0 else n for n in shape))
+        value = point("mul", value, broadcast(cast(whole, value.dtype), value.shape))
+    return _with_bias(value, bias, result, (1, b.shape[1]))
+
+
+@_product("_grouped_mm")
+def grouped(
+    result: Result,
+    x: Node,
+    weights: Node,
+    ends: Node | None = None,
+    bias: Node | None = None,
+    out_dtype: Any = None,
+) -> Node:
+    """Lower products of groups of rows, each with a matrix of its own."""
+    is_rows = ends is not None and (len(x.shape), len(weights.shape)) == (2, 3)
+    if not is_rows or bias is not None or ends is None or ends.dtype != "int32":
+        raise Unsupported("groups of other dimensions than rows, or with a bias")
+    m, k = x.shape
+    space = (m, weights.shape[2], k)
+    a = View(space, x.dtype, x, (row(0), row(2)))
+    b = View(space, weights.dtype, weights, (fixed(0), row(2), row(1)))
+    value = Product(space[:2], compute(x.dtype), a, b, (k,), (), (0,), (1,), ends=ends)
+    return cast(value, result.dtype)
+
+
 @_product("addmm", "baddbmm")
 def addmm(
     result: Result, bias: Node, a: Node, b: Node, *, beta: float = 1, alpha: float = 1

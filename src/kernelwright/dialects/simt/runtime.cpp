@@ -256,7 +256,7 @@ bool try_grid_barrier() {
   if (!waiting || waiting != live) return false;
   for (auto& block : machine.resident)
     for (Fiber& fiber : block->fibers)
-      if (fiber.state == State::grid) fiber.state = State::ready;
+      if (fiber.state == State::grid) fiber.state = State::ready, ++fiber.epoch;
   ++machine.launch_id;  // accesses before and after are ordered
   machine.is_progress = true;
   return true;

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernelwright.core.errors import KernelwrightError
+from kernelwright.core.errors import KernelwrightError, UsageError
 from kernelwright.dialects import nvidia
 from kernelwright.dialects.amdgpu import assemble_hip
 from kernelwright.hipify import State
 from kernelwright.port.corpus.provenance import Provenance
 from kernelwright.port.ladder import RungStatus
 from kernelwright.port.project import PortOptions, port_with
+from kernelwright.port.ptx import PtxOptions, port_ptx
 from kernelwright.port.report import PortedFile, PortReport
 
 MAX_BYTES = 1 << 20  # longer sources are generated
@@ -78,6 +79,11 @@ class PortPair:
     resources: tuple[dict[str, object], ...]
     """Registers, LDS, scratch and spills by kernel and target."""
     assembly: tuple[Assembly, ...]
+    ptx_hip: str
+    """The HIP that the PTX among the assembly was translated to; empty if not all of it was, or
+    there is none."""
+    ptx_verified: str
+    """The highest rung that this HIP passed: 'compile' or 'emulate'."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,8 @@ def _pair(
     cuda = (alone / name).read_text(errors="replace")
     notes = [f for file in report.files for f in file.translation.findings]
     states = (State.REPAIRED, State.CHANGED)
+    assembly = _assembly(alone / name, Path(main.written), report.targets)
+    ptx_hip, ptx_verified = _of_ptx(assembly, alone / name, report.targets, is_run)
     return PortPair(
         path=name,
         **asdict(origin),
@@ -170,7 +178,9 @@ def _pair(
         not_checked="" if is_run else why or "no main function, or not asked for",
         targets=report.targets,
         resources=tuple({"target": t, **vars(r)} for t, r in rungs["compile"].resources),
-        assembly=_assembly(alone / name, Path(main.written), report.targets),
+        assembly=assembly,
+        ptx_hip=ptx_hip,
+        ptx_verified=ptx_verified,
     )
 
 
@@ -202,3 +212,25 @@ def _assembly(cuda: Path, hip: Path, targets: Sequence[str]) -> tuple[Assembly, 
         text = assemble_hip(hip, target=target, includes=(hip.parent,))
         found += [Assembly(target, "amdgcn", text)] if text else []
     return tuple(found)
+
+
+def _of_ptx(
+    assembly: Sequence[Assembly], cuda: Path, targets: Sequence[str], is_run: bool
+) -> tuple[str, str]:
+    """Return the HIP of a source's PTX and the highest rung that it passed; empty if it fails one.
+
+    A source that has run is the host of the translated kernels.
+    """
+    text = next((each.text for each in assembly if each.kind == "ptx"), "")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, f"{cuda.stem}.ptx")
+        source.write_text(text)
+        host, rungs = (cuda, (0, 1, 2)) if is_run else (None, (0, 1))
+        try:
+            (file,) = port_ptx(source, PtxOptions(tuple(targets), rungs, host)).files
+        except UsageError:  # there are no kernels in it
+            return "", ""
+    passed = {rung.name for rung in file.rungs if rung.status is RungStatus.PASSED}
+    if not {"lint", "compile"} <= passed:
+        return "", ""
+    return file.translation.text, "emulate" if "emulate" in passed else "compile"

@@ -33,9 +33,11 @@ class Store:
         self._rows.mkdir(parents=True, exist_ok=True)
 
     def key(self, *parts: Any) -> str:
-        """Return the name of the row for these parts and this version of the translator."""
+        """Return the name of the row for these parts, this version of the translator and these
+        columns."""
         version = importlib.metadata.version("kernelwright")
-        return digest("corpus", version, *parts).removeprefix("b2:")
+        columns = [column.name for column in fields(PortPair)]
+        return digest("corpus", version, columns, *parts).removeprefix("b2:")
 
     def get(self, key: str) -> PortPair | Reject | None:
         """Return the row stored under ``key``, a pair or a rejection; None if it has not been

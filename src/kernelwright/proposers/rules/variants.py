@@ -19,6 +19,11 @@ SHORT_ROW = 8192
 """Number of values in a row that a GPU keeps in registers or rereads at almost no cost."""
 
 
+IN_TILES = 128
+"""Number of rows up to which tiles of weights are unpacked where a product reads them. Chosen: from
+about so many a product is bound by arithmetic on an H100, and unpacking costs more of it."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to rewrite and fuse the graph."""
@@ -40,16 +45,16 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW)
     if device_kind == "metal":  # no time chooses: the more is own code, the better
         full = replace(full, least_attention=0)
+    own = replace(full, in_tiles=IN_TILES)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
-        around = replace(full, convolutions="depthwise")
-        last = replace(full, convolutions="none")  # the library's depthwise ones are fast then
+        around = replace(full, depthwise=True)  # with channels last the library's are faster
         return (
-            Variant("fused, own matmul", full, products=True, rules=tensor_cores),
+            Variant("fused, own matmul", own, products=True, rules=tensor_cores),
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
-            Variant("fused, channels last", last, products=True, rules=(*library, *IMAGES_TOO)),
+            Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
             Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
             Variant(
                 "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library

@@ -217,7 +217,7 @@ def supports(step: Contraction) -> bool:
     which the library is faster), bounds or gathers in an operand, float64.
     """
     operands = (step.a, step.b)
-    if step.stretches or any(load.bounds or load.gather for load in operands):
+    if step.stretches or not step.is_plain or any(load.bounds or load.gather for load in operands):
         return False
     if any(load.tensor.dtype not in ("float32", *NARROW) for load in operands):
         return False

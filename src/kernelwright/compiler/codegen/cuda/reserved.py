@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from kernelwright.compiler.codegen.gpu.names import Names
-from kernelwright.compiler.ir.ir import Contraction, Kernel
-from kernelwright.compiler.ir.ops import with_names
+from kernelwright.compiler.ir.ops import Nest, with_tensors_named
 from kernelwright.compiler.ir.sizes import NAMES
 
-Nest = TypeVar("Nest", Kernel, Contraction)
 RESERVED = (
     *NAMES,
     "row", "column", "lane", "item", "live", "place", "start", "position", "INF", "NAN", "DEVICE",
@@ -38,10 +35,4 @@ def spelled(step: Nest, words: Collection[str]) -> Nest:
     if not other:
         return step
 
-    def named(op: Any) -> Any:
-        return with_names(op, str, lambda name: other.get(name, name))
-
-    body = tuple(map(named, step.body))
-    if isinstance(step, Kernel):
-        return replace(step, body=body)
-    return replace(step, a=named(step.a), b=named(step.b), body=body)
+    return with_tensors_named(step, lambda t: replace(t, name=other.get(t.name, t.name)))

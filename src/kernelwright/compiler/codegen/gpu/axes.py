@@ -28,6 +28,8 @@ from kernelwright.compiler.ir.ir import (
 )
 from kernelwright.compiler.ir.ops import arguments, indices, with_indices, with_names
 
+TILED = frozenset({"float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+"""Types of operands that are multiplied in tiles."""
 SCAN_START = {"sum": 0, "decay": 0, "prod": 1, "max": -math.inf, "min": math.inf}
 
 
@@ -164,17 +166,17 @@ def start_value(op: str, dtype: str) -> float | int:
 def is_thin(step: Contraction) -> bool:
     """Return whether tiles on tensor cores do not suit the step: a matrix times a vector, or
     float64."""
-    dtypes = {step.a.tensor.dtype, step.b.tensor.dtype}
-    if not dtypes <= {"float32", "float16", "bfloat16"}:
+    if not {*step.operand_dtypes} <= TILED:
         return True
-    return min(size_of(step.m), size_of(step.n)) < 4
+    return step.is_plain and min(size_of(step.m), size_of(step.n)) < 4
 
 
 def as_loops(step: Contraction) -> Kernel:
     """Return the contraction as a plain reduction. This suits a matrix times a vector, which is
     bound by memory and gains nothing from tiles.
 
-    Not covered: transposed convolutions, whose positions no index expression gives.
+    Not covered: transposed convolutions, whose positions no index expression gives, operands that
+    are computed, and groups of rows.
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [

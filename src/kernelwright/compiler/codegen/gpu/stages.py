@@ -38,7 +38,7 @@ from kernelwright.compiler.ir.ir import (
     Total,
     contiguous,
 )
-from kernelwright.compiler.ir.ops import arguments
+from kernelwright.compiler.ir.ops import arguments, mapped
 
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "any": False, "all": True}
 _VALUE_OF = {"argmax": "max", "argmin": "min"}
@@ -367,16 +367,14 @@ def split_k(step: Contraction, parts: int) -> Stages:
     within = Axis(f"{axis.name}_within", size)
     exact = part.size * within.size == axis.size
     pieces = {part.name: size, within.name: 1}
-    a, b = (
-        split_axis(op, axis.name, pieces, axis.size, covers_exactly=exact)
-        for op in (step.a, step.b)
+    cut = mapped(
+        step, lambda op: split_axis(op, axis.name, pieces, axis.size, covers_exactly=exact)
     )
     outer = (*step.batch, *step.m, *step.n)
     sums = contiguous(f"{step.name}_sums", (part.size, *(axis.size for axis in outer)), "float32")
     at = row_major((part, *outer))
-    assert isinstance(a, Load) and isinstance(b, Load)
     product = replace(
-        step, name=f"{step.name}_parts", batch=(part, *step.batch), k=(within,), a=a, b=b,
+        cut, name=f"{step.name}_parts", batch=(part, *step.batch), k=(within,),
         body=(Store(sums, at, "acc"),),
     )  # fmt: skip
     body = (Load("acc_part", sums, at), Reduce("acc", "sum", "acc_part", "float32"), *step.body)

@@ -52,7 +52,8 @@ class MetalEmitter(CudaEmitter):
         if isinstance(step, Attention):
             return supports_attention(step)
         if isinstance(step, Contraction):
-            return all(t.dtype in self.language.types for t in (*step.reads, *step.writes))
+            known = (t.dtype in self.language.types for t in (*step.reads, *step.writes))
+            return step.is_plain and all(known)
         if not isinstance(step, Kernel) or any(isinstance(op, Scan) for op in step.body):
             return False
         return super().supports(step)

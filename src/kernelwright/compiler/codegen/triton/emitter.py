@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from functools import partial
 
 from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
-from kernelwright.compiler.codegen.gpu.axes import as_loops, collapse, inclusive, is_thin
+from kernelwright.compiler.codegen.gpu.axes import TILED, as_loops, collapse, inclusive, is_thin
 from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
 from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
 from kernelwright.compiler.codegen.gpu.schedule import (
@@ -19,7 +19,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
 )
 from kernelwright.compiler.codegen.gpu.stages import Stages, split, split_k
 from kernelwright.compiler.codegen.gpu.totals import sweep
-from kernelwright.compiler.codegen.triton import attention
+from kernelwright.compiler.codegen.triton import attention, descriptors
 from kernelwright.compiler.codegen.triton.convolution import emit_convolution
 from kernelwright.compiler.codegen.triton.convolution_schedule import (
     convolution_choices,
@@ -61,6 +61,8 @@ class TritonEmitter:
             return False
         if any(tensor.dtype not in TYPES for tensor in (*step.reads, *step.writes)):
             return False
+        if isinstance(step, Contraction) and not step.is_plain:
+            return {*step.operand_dtypes} <= TILED
         if isinstance(step, Contraction):
             return is_convolution(step) or not step.stretches
         directions = {op.reverse for op in step.body if isinstance(op, Scan)}
@@ -68,14 +70,14 @@ class TritonEmitter:
 
     def schedules(self, program: Program, target: Target) -> Iterator[Schedule]:
         kept = lasting(program)
-        choices = partial(_choices, descriptors=_has_descriptors(target), kept=kept)
+        choices = partial(_choices, can_describe=_has_descriptors(target), kept=kept)
         options = combine(program, choices, can_graph=target.device != "cpu")
         options = with_search(options, program, target)
         return distinct(options, lambda schedule: self.emit(program, schedule, target))
 
     def refine(self, program: Program, schedule: Schedule, target: Target) -> Iterator[Schedule]:
         can_graph = target.device != "cpu"
-        near = partial(_neighbours, descriptors=_has_descriptors(target))
+        near = partial(_neighbours, can_describe=_has_descriptors(target))
         options = neighbours(program, schedule, near, can_graph=can_graph)
         return distinct(options, lambda near: self.emit(program, near, target), schedule)
 
@@ -92,11 +94,15 @@ class TritonEmitter:
         kernels = "\n\n".join([*shared, *parts.texts])
         before = prelude(kernels, interpreted=interpreted)
         launches = "".join(parts.launches.values())
-        used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: "TensorDescriptor" in launches}
+        has_tiles = f"{descriptors.NAME}(" in launches
+        is_described = has_tiles or "TensorDescriptor" in launches
+        used = {_LIBDEVICE: "libdevice." in kernels, _DESCRIPTOR: is_described}
         imports = (*_IMPORTS, *(line for line, is_used in used.items() if is_used))
         around, runner = around_steps(schedule)
         launcher = LAUNCH if NAME in launches else ""
-        sections = [text.strip("\n") for text in (before, launcher, kernels, around) if text]
+        tiles = descriptors.TEXT if has_tiles else ""
+        parts_of_file = (before, launcher, tiles, kernels, around)
+        sections = [text.strip("\n") for text in parts_of_file if text]
         text = "\n\n\n".join(sections) + "\n"
         precisions = {schedule[step.name].get("precision") for step in program.own()}
         is_rounded = "tf32" in precisions and not interpreted
@@ -121,18 +127,18 @@ def _has_descriptors(target: Target) -> bool:
     return found is not None and int(found[1]) >= 90
 
 
-def _choices(step: Own, *, descriptors: bool, kept: Set[str]) -> list[Knobs]:
+def _choices(step: Own, *, can_describe: bool, kept: Set[str]) -> list[Knobs]:
     if isinstance(step, Attention):
         return attention.choices(step)
     simple = _simplified(step)
     if isinstance(simple, Contraction) and is_convolution(simple):
-        return convolution_choices(simple, descriptors=descriptors)
+        return convolution_choices(simple, descriptors=can_describe)
     if isinstance(simple, Contraction):
-        return product_choices(simple, descriptors=descriptors, kept=kept)
+        return product_choices(simple, descriptors=can_describe, kept=kept)
     return [*tile_choices(simple), *kernel_choices(simple)]
 
 
-def _neighbours(step: Own, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
+def _neighbours(step: Own, knobs: Knobs, *, can_describe: bool) -> Iterator[Knobs]:
     if isinstance(step, Attention):
         yield from attention.neighbours(step, knobs)
         return
@@ -140,7 +146,7 @@ def _neighbours(step: Own, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs
     if isinstance(simple, Contraction) and is_convolution(simple):
         yield from convolution_neighbours(simple, knobs)
     elif isinstance(simple, Contraction):
-        yield from product_neighbours(simple, knobs, descriptors=descriptors)
+        yield from product_neighbours(simple, knobs, descriptors=can_describe)
     else:
         yield from kernel_neighbours(simple, knobs)
 

@@ -4,6 +4,9 @@ Every operand's index is a sum of a term that depends on its rows and a term tha
 convolution is a matrix product whose tiles are gathered: there is no im2col copy, and padding is a
 mask.
 
+An operand may also be computed in the tile: rows are looked up, weights of 8 or 4 bits unpacked.
+Rows may be in groups, each with a matrix of its own; a tile finds its group from the groups' ends.
+
 float32 has three variants. ``ieee`` multiplies on the ordinary cores. ``bf16x3_6`` splits every
 operand into three bfloat16 parts, which hold all 24 bits, and adds the six products that matter on
 the tensor cores. ``fp16x2_3`` scales rows to one magnitude, and takes two float16 parts and three
@@ -15,26 +18,32 @@ results that are not finite are recomputed from the unsplit operands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
-from kernelwright.compiler.codegen.gpu.schedule import needs_int64
+from kernelwright.compiler.codegen.gpu.schedule import needs_int64, power_of_two
 from kernelwright.compiler.codegen.gpu.text import affine, decomposed, grouped, row_number
 from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, inside, tile_name
+from kernelwright.compiler.codegen.triton.descriptors import matrix_of
 from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
+from kernelwright.compiler.codegen.triton.ops import TYPES
+from kernelwright.compiler.codegen.triton.pairs import changed, halves
 from kernelwright.compiler.codegen.triton.parts import FORMS, Parts
-from kernelwright.compiler.codegen.triton.split import Rows, split_inside
+from kernelwright.compiler.codegen.triton.split import Rows, split_inside, strides_along
 from kernelwright.compiler.codegen.triton.triangle import end_of_k
-from kernelwright.compiler.ir.ir import Affine, Axis, Contraction, Load
+from kernelwright.compiler.ir.ir import Affine, Axis, Contraction, Groups, Load, Op, Store
+from kernelwright.compiler.ir.ops import arguments, indices
 
 _OWN = (
     "m", "n", "k", "live_m", "live_n", "live_k", "tile_m", "tile_n", "group", "height", "acc",
     "chunk", "a", "b", "a0", "a1", "a2", "b0", "b1", "b2", "a_rest", "b_rest", "a_index", "b_index",
     "a_in_three", "b_in_three", "a_in_two", "b_in_two", "a_inverse", "b_inverse", "low", "zero",
     "nothing", "exact", "a_k", "b_k", "piece", "start", "row", "column", "live_row", "live_column",
+    "g", "ends", "starts", "tiles", "up_to", "group_of_rows", "own", "first", "a_tiles", "b_tiles",
+    "pair", "a_even", "a_odd", "b_even", "b_odd",
 )  # fmt: skip
 """Names that the product's own statements use."""
 _PIECE = 64
@@ -63,6 +72,8 @@ class _Writer:
         self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
         self.group = int(knobs["group"])
         self.tiles_m = -(-self.m // self.block["m"])
+        if step.groups:  # each group, and the rows of none, may have a tile that is not full
+            self.tiles_m += step.groups.ends.shape[0]
         self.tiles_n = -(-self.n // self.block["n"])
         self.constants = {
             "BLOCK_M": self.block["m"], "BLOCK_N": self.block["n"], "BLOCK_K": self.block["k"],
@@ -75,12 +86,26 @@ class _Writer:
         large = any(rows and rows.n_elements >= _LARGE for rows in self.rows.values())
         self.wide = needs_int64(step) or large
         self.descriptors = bool(knobs.get("descriptors")) and not self.wide
+        found = {letter: matrix_of(step, letter) for letter in "ab" if not self.form}
+        self.tiles = {x: matrix for x, matrix in found.items() if matrix and self.descriptors}
         self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
         self.names = Names([*RESERVED, *_OWN, function_name(step), *self.pointers, *self.constants])
         self.lines = Lines(1)
         self.axis: dict[str, str] = {}
+        self.numbers: set[str] = set()
+        self.precision = knobs["precision"]
+        self.made = {"a": step.a_made, "b": step.b_made}
+        self.halves = {letter: self._halves(made) for letter, made in self.made.items()}
+        self.bodies = {x: Body(self.lines, self.names, interpreted=interpreted) for x in "ab"}
+        self.along_k: set[str] = set()
+        self.axis_of_pairs: dict[str, str] = {}
+
+    def _halves(self, made: tuple[Op, ...]) -> tuple[tuple[Op, ...], ...]:
+        """Return the ops of both halves of pairs along k, if a block has whole ones and no mask."""
+        has_pairs = self.k % self.block["k"] == 0 and self._n_outer_axes_of_k() < len(self.step.k)
+        return halves(self.step, made) if has_pairs else ()
 
     @property
     def grid(self) -> int:
@@ -92,8 +117,10 @@ class _Writer:
         pointers: dict[str, str] = {}
         if self.parts:
             pointers = self.parts.pointers(self.block, descriptors=self.descriptors)
-        body = [op.tensor for op in self.step.body if isinstance(op, Load)]
-        whole = (self.step.a.tensor, self.step.b.tensor, *body, *self.step.writes)
+        for letter, matrix in self.tiles.items():
+            side = self.block["m" if letter == "a" else "n"]
+            pointers[f"{letter}_tiles"] = matrix.text(side, self.block["k"])
+        whole = (*self.step.reads, *self.step.writes)
         return pointers | {tile_name(tensor): tensor.name for tensor in whole}
 
     def text(self) -> str:
@@ -102,9 +129,11 @@ class _Writer:
             "a": self._start("a", self.step.a, (*self.step.batch, *self.step.m)),
             "b": self._start("b", self.step.b, (*self.step.batch, *self.step.n)),
         }
+        if self.step.groups and starts["b"]:
+            self.lines.add(f"{starts['b']} += group_of_rows * {self.step.groups.step}")
         self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
         self.lines.add(*(self.form.before() if self.form else ()))
-        self.lines.add(f"for start in range(0, {end_of_k(self.step, self.k)}, BLOCK_K):")
+        self.lines.add(f"for start in range(0, {self._end_of_k()}, BLOCK_K):")
         self.lines.depth += 1
         self._loop(starts)
         self.lines.depth -= 1
@@ -134,8 +163,38 @@ class _Writer:
             f"tile_m = group * GROUP + {pid} % (GROUP * TILES_N) % height",
             f"tile_n = {pid} % (GROUP * TILES_N) // height",
         )
-        self._side("m", "m", "tile_m * BLOCK_M", self.block["m"])
+        if self.step.groups:
+            self._rows_of_group(self.step.groups)
+        else:
+            self._side("m", "m", "tile_m * BLOCK_M", self.block["m"])
         self._side("n", "n", "tile_n * BLOCK_N", self.block["n"])
+
+    def _rows_of_group(self, groups: Groups) -> None:
+        """Define the rows of the tile: those of one group. The rows after the last group's end are
+        one group more, and a tile that no group needs has no rows."""
+        n_groups, ends = groups.ends.shape[0], tile_name(groups.ends)
+        self.lines.add(
+            f"g = tl.arange(0, {power_of_two(n_groups + 1)})",
+            f"ends = tl.load({ends} + g, mask=g < {n_groups}, other={self.m})",
+            f"starts = tl.load({ends} + g - 1, mask=(g > 0) & (g <= {n_groups}), other={self.m})",
+            "starts = tl.where(g == 0, 0, starts)",
+            "tiles = (ends - starts + BLOCK_M - 1) // BLOCK_M",
+            "up_to = tl.cumsum(tiles, 0)",
+            "group_of_rows = tl.sum((up_to <= tile_m).to(tl.int32), 0)",
+            "own = g == group_of_rows",
+            "first = tl.sum(tl.where(own, starts - (up_to - tiles) * BLOCK_M, 0), 0)",
+            "m = first + tile_m * BLOCK_M + tl.arange(0, BLOCK_M)",
+            "live_m = m < tl.sum(tl.where(own, ends, 0), 0)",
+        )
+        if self.wide:
+            self.lines.add("m = m.to(tl.int64)", "group_of_rows = group_of_rows.to(tl.int64)")
+        self._name_axes("m", self.step.m, "live_m")
+
+    def _end_of_k(self) -> str:
+        """Return the end of the loop over k: rows of no group are zero."""
+        if self.step.groups:
+            return f"{self.k} if group_of_rows < {self.step.groups.ends.shape[0]} else 0"
+        return end_of_k(self.step, self.k)
 
     def _side(self, letter: str, name: str, start: str, width: int) -> None:
         """Define a tile's rows (m) or columns (n), which begin at ``start``, and their axes."""
@@ -158,7 +217,14 @@ class _Writer:
                 self.tile.masks[axis] = mask
 
     def _start(self, letter: str, load: Load, axes: tuple[Axis, ...]) -> str:
-        """Define the part of an operand's index that stays the same along k; return its name."""
+        """Define what of an operand stays the same along k: the part of its index, whose name is
+        returned, or the values that it is computed from."""
+        if self.made[letter]:
+            steady = [op for op in self.made[letter] if not self._is_along_k(op)]
+            self._emit_made(letter, [] if self.halves[letter] else steady)
+            return ""
+        if letter in self.tiles:
+            return ""
         if rows := self.rows[letter]:
             return self._start_of_rows(letter, rows)
         width = "BLOCK_M" if letter == "a" else "BLOCK_N"
@@ -197,41 +263,165 @@ class _Writer:
     # --- the loop over k -------------------------------------------------------------------
 
     def _loop(self, starts: Mapping[str, str]) -> None:
-        if not all(self.rows.values()):
+        if not all(self.rows[letter] or letter in self.tiles for letter in "ab"):
             start = "start.to(tl.int64)" if self.wide else "start"
             self.lines.add(f"k = {start} + tl.arange(0, BLOCK_K)")
             mask = ""
             if self.k % self.block["k"]:
                 mask = "live_k"
                 self.lines.add(f"{mask} = k < {self.k}")
-            self._name_axes("k", self.step.k, mask)
-        elif not self.descriptors:
+            self._name_axes_of_k(start, mask)
+        elif self.form and not self.descriptors:
             self.lines.add("k = start + tl.arange(0, BLOCK_K)")
         self._operand("a", self.step.a, starts["a"], rows=self.step.m)
         self._operand("b", self.step.b, starts["b"], rows=self.step.n)
         if not self.form:
-            a, b = self._as_multiplied()
-            precision = ', input_precision="ieee"' if a == "a" and self._is_single() else ""
-            self.lines.add(f"acc = tl.dot({a}, {b}, acc{precision})")
+            self.lines.add(f"acc = tl.dot(a, b, acc{self._precision()})")
             return
         if not self.parts:
             for letter in "ab":
                 self.lines.add(*split_inside(letter, interpreted=self.interpreted))
         self.lines.add(*self.form.multiplied(interpreted=self.interpreted))
 
-    def _is_single(self) -> bool:
-        return self.step.a.tensor.dtype == "float32" or self.step.b.tensor.dtype == "float32"
+    def _name_axes_of_k(self, start: str, mask: str) -> None:
+        """Name the axes of k. Outer ones that stay the same within every block are numbers, so that
+        what depends on them alone, such as the scale of a group, is loaded once for a row."""
+        inner = 0 if mask else self._n_outer_axes_of_k()
+        size = size_of(self.step.k[inner:])
+        if inner:
+            for axis, text in decomposed(f"{start} // {size}", self.step.k[:inner], "//").items():
+                self.axis[axis] = self.names.new(axis)
+                self.numbers.add(axis)
+                self.lines.add(f"{self.axis[axis]} = {text}")
+            self.lines.add(f"k = {start} % {size} + tl.arange(0, BLOCK_K)")
+        self._name_axes("k", self.step.k[inner:], mask)
+        if any(self.halves.values()):
+            known = dict(self.axis)
+            first = f"{start} % {size}" if inner else start
+            self.lines.add(f"pair = ({first}) // 2 + tl.arange(0, BLOCK_K // 2)")
+            self._name_axes("pair", self.step.k[inner:-1])
+            self.axis_of_pairs, self.axis = self.axis, known
 
-    def _as_multiplied(self) -> tuple[str, str]:
-        """Return the operands' texts converted to one dtype that the dot accepts."""
-        dtypes = {self.step.a.tensor.dtype, self.step.b.tensor.dtype}
-        if dtypes == {"float32"} or (len(dtypes) == 1 and not self.interpreted):
-            return "a", "b"
-        self.lines.add("a = a.to(tl.float32)", "b = b.to(tl.float32)")
-        return "a", "b"
+    def _n_outer_axes_of_k(self) -> int:
+        """Return how many axes of k stay the same within every block."""
+        inner = len(self.step.k) - 1
+        while inner > 0 and size_of(self.step.k[inner:]) % self.block["k"]:
+            inner -= 1
+        return max(0, inner)
+
+    def _precision(self) -> str:
+        """Convert the operands to one type that the dot accepts; return how it multiplies them.
+
+        Tensor cores add up products of float8 with 14 bits: every block of k is added in float32.
+        """
+        dtypes = {*self.step.operand_dtypes}
+        narrow = {"bfloat16", *(dtype for dtype in dtypes if dtype.startswith("float8"))}
+        wanted = "float32"
+        if dtypes <= narrow and not self.interpreted:
+            wanted = "" if len(dtypes) == 1 and self.precision == "native" else "bfloat16"
+        elif len(dtypes) == 1 and not self.interpreted:
+            wanted = ""
+        for letter, dtype in zip("ab", self.step.operand_dtypes, strict=True):
+            if wanted and dtype != wanted:
+                self.lines.add(f"{letter} = {letter}.to({TYPES[wanted]})")
+        if not wanted and dtypes <= narrow - {"bfloat16"}:
+            return f", max_num_imprecise_acc={min(128, self.block['k'])}"
+        return ', input_precision="ieee"' if (wanted or dtypes) in ("float32", {"float32"}) else ""
+
+    # --- operands that are computed --------------------------------------------------------
+
+    def _is_along_k(self, op: Op) -> bool:
+        """Return whether an op of an operand depends on the position along k."""
+        if not self.along_k:
+            self.along_k = {axis.name for axis in self.step.k}
+            for each in (*self.step.a_made, *self.step.b_made):
+                used = {name for index in indices(each) for name in index.axes}
+                if self.along_k & (used | {*arguments(each)}) and not isinstance(each, Store):
+                    self.along_k.add(each.name)
+        return not isinstance(op, Store) and op.name in self.along_k
+
+    def _emit_made(self, letter: str, ops: list[Op]) -> None:
+        """Emit ops of an operand that is computed, on a tile of a (m, k) or of b (k, n)."""
+        rows, row, column = self._directions(letter)
+        tile = Tile(self._shaped(rows, row, column), self.tile.sizes)
+        for axes, side in ((rows, row), (self.step.k, column)):
+            masks = {axis.name: self.tile.masks.get(axis.name) for axis in axes}
+            tile.masks |= {axis: mask + side for axis, mask in masks.items() if mask}
+        for op in ops:
+            self.bodies[letter].emit(op, tile)
+
+    def _made(self, letter: str) -> None:
+        """Emit what is computed of an operand at a block of k, and the operand itself."""
+        if self.halves[letter]:
+            self._joined(letter)
+            return
+        self._emit_made(letter, [op for op in self.made[letter] if self._is_along_k(op)])
+        shape = "(BLOCK_M, BLOCK_K)" if letter == "a" else "(BLOCK_K, BLOCK_N)"
+        text = self._value_of(letter, self.made[letter], shape)
+        if mask := self.tile.masks.get(self.step.k[-1].name if self.step.k else ""):
+            text = f"tl.where({mask}{self._directions(letter)[2]}, {text}, 0.0)"
+        self.lines.add(f"{letter} = {text}")
+
+    def _joined(self, letter: str) -> None:
+        """Emit both halves of the pairs along k of an operand, and the operand from them."""
+        side = f"BLOCK_{'M' if letter == 'a' else 'N'}"
+        known, self.axis = self.axis, self.axis_of_pairs
+        done: set[Op] = set()
+        for name, ops in zip(("even", "odd"), self.halves[letter], strict=True):
+            anew = changed(ops, done)  # the byte itself is loaded once
+            self._emit_made(letter, anew)
+            done |= {*anew}
+            text = self._value_of(letter, ops, f"({side}, BLOCK_K // 2)")
+            self.lines.add(f"{letter}_{name} = {text}")
+        self.axis = known
+        whole = f"tl.join({letter}_even, {letter}_odd).reshape({side}, BLOCK_K)"
+        self.lines.add(f"{letter} = {whole}" if letter == "a" else f"{letter} = tl.trans({whole})")
+
+    def _value_of(self, letter: str, ops: Sequence[Op], shape: str) -> str:
+        """Return the text of what ``ops`` compute of an operand, as a tile of this shape."""
+        last = ops[-1]
+        assert not isinstance(last, Store)
+        value, dtype = self.bodies[letter].values[last.name], self.step.operand_dtypes
+        text = self.bodies[letter].rounded(value, dtype["ab".index(letter)])
+        sides = (self._directions(letter)[0], self.step.k)
+        is_whole = all({axis.name for axis in side} & value.axes for side in sides)
+        return text if is_whole else f"tl.broadcast_to({text}, {shape})"
+
+    def _directions(self, letter: str) -> tuple[tuple[Axis, ...], str, str]:
+        """Return the axes of an operand's rows, and how rows and k are shaped in its tile."""
+        side = self.step.m if letter == "a" else self.step.n
+        if letter == "a" or self.halves[letter]:
+            return side, "[:, None]", "[None, :]"
+        return side, "[None, :]", "[:, None]"
+
+    def _along_k(self, load: Load) -> str:
+        """Return the positions along several axes of k that are side by side in memory, as one
+        expression: the compiler does not see that of quotients and remainders."""
+        strides = strides_along(load, self.step.k)
+        if len(self.step.k) < 2 or len(strides) != 1 or load.bounds:
+            return ""
+        stride = strides[0][1]
+        start = "start.to(tl.int64)" if self.wide else "start"
+        along = f"{start} + tl.arange(0, BLOCK_K)"
+        return f"({along}) * {stride}" if stride != 1 else along
+
+    def _first_of_tile(self, letter: str) -> str:
+        """Return the first row of a's tile, or the first column of b's."""
+        if letter == "a":
+            return "first + tile_m * BLOCK_M" if self.step.groups else "tile_m * BLOCK_M"
+        matrix = self.tiles[letter]
+        return "tile_n * BLOCK_N" + (f" + group_of_rows * {matrix.group}" if matrix.group else "")
+
+    # --- operands in memory ----------------------------------------------------------------
 
     def _operand(self, letter: str, load: Load, start: str, *, rows: tuple[Axis, ...]) -> None:
         """Load a tile of an operand; a is (m, k), b is (k, n)."""
+        if self.made[letter]:
+            self._made(letter)
+            return
+        if matrix := self.tiles.get(letter):
+            self.lines.add(f"{letter} = {matrix.load(letter, self._first_of_tile(letter))}")
+            return
         padded = self.rows[letter]
         if self.parts and padded:
             self._operand_in_rows(self.parts, letter, padded, start)
@@ -239,7 +429,7 @@ class _Writer:
         k_axes = {axis.name for axis in self.step.k}
         along = Affine(tuple(t for t in load.index.terms if t[0] in k_axes))
         row, column = ("[:, None]", "[None, :]") if letter == "a" else ("[None, :]", "[:, None]")
-        text = affine(along, self.axis) if along.terms else "k * 0"
+        text = self._along_k(load) or (affine(along, self.axis) if along.terms else "k * 0")
         offset = f"({text})" if not text.isidentifier() else text
         tile = Tile(self._shaped(rows, row, column), self.tile.sizes)
         masks = [
@@ -285,7 +475,8 @@ class _Writer:
         along."""
         texts = {axis.name: self.axis[axis.name] for axis in self.step.batch}
         texts |= {axis.name: self.axis[axis.name] + row for axis in rows}
-        return texts | {axis.name: self.axis[axis.name] + column for axis in self.step.k}
+        along = {a.name: self.axis[a.name] for a in self.step.k if a.name in self.axis}
+        return texts | {a: t if a in self.numbers else t + column for a, t in along.items()}
 
     # --- what follows the product ----------------------------------------------------------
 

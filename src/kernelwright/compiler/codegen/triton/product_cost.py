@@ -184,7 +184,9 @@ def programs_together(tile: Tile, way: Way, n_chunks: int = 8) -> int:
 def n_tiles(step: Contraction, tile: Tile) -> int:
     """Return the number of tiles of the product's results."""
     m, n = size_of(step.m), size_of(step.n)
-    return size_of(step.batch) * math.ceil(m / tile.m) * math.ceil(n / tile.n)
+    n_groups = step.groups.ends.shape[0] if step.groups else 1
+    rows = n_groups * math.ceil(m / n_groups / tile.m)
+    return size_of(step.batch) * rows * math.ceil(n / tile.n)
 
 
 def parts_of_k(step: Contraction, tile: Tile) -> int:

@@ -11,6 +11,7 @@ from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
 from kernelwright.compiler.codegen.gpu.stages import split_k
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
+from kernelwright.compiler.codegen.triton.descriptors import matrix_of
 from kernelwright.compiler.codegen.triton.product_cost import (
     Tile,
     Way,
@@ -20,8 +21,31 @@ from kernelwright.compiler.codegen.triton.product_cost import (
     split_cost_s,
 )
 from kernelwright.compiler.codegen.triton.split import rows_of
-from kernelwright.compiler.ir.ir import Contraction
+from kernelwright.compiler.ir.ir import NARROW, Contraction
 
+FLOAT8_TILES = (
+    Tile(128, 256, 128, 8, 3),
+    Tile(128, 128, 128, 4, 3),
+    Tile(64, 128, 128, 4, 4),
+    Tile(64, 64, 128, 4, 4),
+    Tile(16, 64, 256, 4, 4),
+    Tile(64, 16, 256, 4, 4),
+    Tile(16, 16, 256, 4, 4),
+)
+HALF_TILES = (  # of types of two bytes: longer blocks of k for the same shared memory
+    Tile(128, 256, 64, 8, 4),
+    Tile(128, 128, 64, 4, 3),
+    Tile(128, 64, 64, 4, 4),
+    Tile(64, 128, 64, 4, 4),
+    Tile(64, 64, 64, 4, 4),
+    Tile(32, 64, 128, 4, 4),
+    Tile(32, 32, 128, 4, 4),
+    Tile(16, 64, 128, 4, 4),
+    Tile(16, 32, 256, 4, 4),
+    Tile(16, 32, 128, 4, 5),
+    Tile(64, 16, 128, 4, 4),
+    Tile(16, 16, 128, 4, 4),
+)
 WHOLE_TILES = (
     Tile(128, 128, 32, 8, 3),
     Tile(128, 64, 32, 4, 3),
@@ -70,6 +94,9 @@ WAYS = {
     Way("inside"): SPLIT_TILES,
 }
 """Ways to get operands in parts → the tiles that suit each."""
+LEAST_SIDE = 64
+"""Least number of rows and columns of a tile that is copied by descriptor. Chosen: products in
+smaller tiles wait for memory, not for instructions."""
 PRUNED = 2.0
 """A schedule is not tried if the model puts it this many times above the best. Chosen: the judge
 decides among the rest."""
@@ -84,21 +111,53 @@ def product_choices(
     the same from call to call, such as a layer's weight: they are split once.
     """
     m, n, k = size_of(step.m), size_of(step.n), size_of(step.k)
-    is_single = step.a.tensor.dtype == "float32"
+    is_single = step.operand_dtypes[0] == "float32"
     whole = _whole_choices(step, "ieee" if is_single else "native")
+    if all(dtype.startswith("float8") for dtype in step.operand_dtypes):
+        return _float8_choices(step, _with_descriptors(step, whole) if descriptors else whole)
     if not is_single:
+        return _with_descriptors(step, whole) if descriptors else whole
+    if not step.is_plain:
         return whole
     split = _split_choices(step, descriptors=descriptors, kept=kept)
     worthwhile = size_of(step.batch) * m * n * k >= WORTHWHILE
     return [*split, *whole] if worthwhile else [*whole, *split[:2]]
 
 
+def _with_descriptors(step: Contraction, choices: list[Knobs]) -> list[Knobs]:
+    """Return choices whose tiles hardware copies, where operands are matrices, before others."""
+    large = [knobs for knobs in choices if has_tiles(step, knobs)]
+    return [*({**knobs, "descriptors": True} for knobs in large), *choices]
+
+
+def has_tiles(step: Contraction, knobs: Knobs) -> bool:
+    """Return whether hardware may copy tiles of an operand that is not split."""
+    if knobs.get("parts", 1) > 1 or min(knobs["block_m"], knobs["block_n"]) < LEAST_SIDE:
+        return False
+    return any(matrix_of(step, letter) for letter in "ab")
+
+
+def _float8_choices(step: Contraction, native: list[Knobs]) -> list[Knobs]:
+    """Return choices for operands of 8 bits, also multiplied in bfloat16, which holds them exactly:
+    first where the result has more bits than tensor cores keep in sums of float8 products."""
+    wide: list[Knobs] = [{**knobs, "precision": "wide"} for knobs in native]
+    is_narrow = all(tensor.dtype in NARROW for tensor in step.writes)
+    pairs = zip(native, wide, strict=True) if is_narrow else zip(wide, native, strict=True)
+    return [knobs for pair in pairs for knobs in pair]
+
+
 def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     """Return tiles that waste little and fill the GPU."""
-    deepest = max(32, power_of_two(size_of(step.k)))
-    tiles = [tile for tile in WHOLE_TILES if tile.k <= deepest]
+    is_float8 = all(dtype.startswith("float8") for dtype in step.operand_dtypes)
+    narrow = FLOAT8_TILES if is_float8 else HALF_TILES
+    known = WHOLE_TILES if precision == "ieee" else narrow
+    deepest = max(power_of_two(size_of(step.k)), min(tile.k for tile in known))
+    tiles = [tile for tile in known if tile.k <= deepest]
+    if not step.is_plain and len(step.k) > 1:  # blocks within a group, whose scale is loaded once
+        tiles = [tile for tile in tiles if size_of(step.k[1:]) % tile.k == 0] or tiles
     ranked = sorted(tiles, key=lambda tile: _whole_cost(step, tile))
-    options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:2]]
+    n_options = 2 if precision == "ieee" else 4
+    options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:n_options]]
     parts = parts_of_k(step, ranked[0])
     return [{**options[0], "parts": parts}, *options] if parts > 1 else options
 
@@ -213,15 +272,21 @@ def _has_rows_to_scale(step: Contraction, knobs: Knobs) -> bool:
 
 def _moves(step: Contraction, knobs: Knobs, *, descriptors: bool) -> Iterator[Knobs]:
     yield from SPACE.moves(knobs)
-    if "parts" in knobs:
+    if knobs.get("descriptors") and not knobs.get("split"):
+        pass  # k stays whole
+    elif "parts" in knobs:
         yield {name: value for name, value in knobs.items() if name != "parts"}
     elif len(step.k) == 1:
         k = size_of(step.k)
         even = [parts for parts in FIRST_PARTS if k % (64 * parts) == 0 and k >= 256 * parts]
         yield from ({**knobs, "parts": parts} for parts in even)
-    if not knobs.get("split"):
-        return
     plain = {name: value for name, value in knobs.items() if name != "descriptors"}
+    if not knobs.get("split"):
+        if knobs.get("descriptors"):
+            yield plain
+        elif descriptors and step.operand_dtypes[0] != "float32" and has_tiles(step, knobs):
+            yield {**knobs, "descriptors": True}
+        return
     if knobs.get("descriptors"):
         yield plain
         return

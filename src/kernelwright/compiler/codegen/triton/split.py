@@ -108,7 +108,7 @@ def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | 
         return None
     lead = [axis for axis in step.batch if index.coefficient(axis.name)]
     axes = (*lead, *side)
-    groups, along = _strides(load, axes), _strides(load, step.k)
+    groups, along = strides_along(load, axes), strides_along(load, step.k)
     n_rows, k = size_of(axes), size_of(step.k)
     if len(groups) > 2 or len(along) > 1 or n_rows * k > load.tensor.n_elements:
         return None
@@ -123,7 +123,7 @@ def rows_of(step: Contraction, letter: str, block: Mapping[str, int]) -> Rows | 
     )
 
 
-def _strides(load: Load, axes: tuple[Axis, ...]) -> list[tuple[int, int]]:
+def strides_along(load: Load, axes: tuple[Axis, ...]) -> list[tuple[int, int]]:
     """Return (size, stride) of the axes, with axes that are contiguous in memory joined."""
     whole, names = joined((axis for axis in axes if axis.size != 1), [load.index])
     index = in_terms_of(load.index, names)

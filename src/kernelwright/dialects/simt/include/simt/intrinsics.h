@@ -43,6 +43,7 @@ template <typename T, typename U, typename V>
 SIMT_RAW T atomicCAS_system(T* at, U e, V v) { return atomicCAS(at, e, v); }
 #define __HIP_MEMORY_SCOPE_WORKGROUP 3
 #define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
 #define __hip_atomic_fetch_add(p, v, order, scope) atomicAdd(p, v)
 #define __hip_atomic_fetch_min(p, v, order, scope) atomicMin(p, v)
 #define __hip_atomic_fetch_max(p, v, order, scope) atomicMax(p, v)
@@ -50,6 +51,16 @@ SIMT_RAW T atomicCAS_system(T* at, U e, V v) { return atomicCAS(at, e, v); }
 #define __hip_atomic_fetch_or(p, v, order, scope) atomicOr(p, v)
 #define __hip_atomic_fetch_xor(p, v, order, scope) atomicXor(p, v)
 #define __hip_atomic_exchange(p, v, order, scope) atomicExch(p, v)
+template <typename T> SIMT_RAW T simt_atomic_load(const volatile T* at) {
+  simt::simt_atomic(at, sizeof(T), SIMT_SITE);
+  return *at;
+}
+template <typename T, typename U> SIMT_RAW void simt_atomic_store(volatile T* at, U value) {
+  simt::simt_atomic(at, sizeof(T), SIMT_SITE);
+  *at = static_cast<T>(value);
+}
+#define __hip_atomic_load(p, order, scope) simt_atomic_load(p)
+#define __hip_atomic_store(p, v, order, scope) simt_atomic_store(p, v)
 
 // ---- loads and stores with hints
 template <typename T> T __ldg(const T* p) { return *p; }

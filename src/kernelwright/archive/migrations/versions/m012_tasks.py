@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import op
 
-revision = "m011"
-down_revision = "m010"
+revision = "m012"
+down_revision = "m011"
 
 
 def upgrade() -> None:

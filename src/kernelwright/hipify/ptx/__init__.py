@@ -1,0 +1,1 @@
+"""PTX to HIP C++: the asm statements of CUDA sources, and whole PTX programs."""
