@@ -23,7 +23,7 @@ ORDINARY, LAST = "fused, plain convolutions", "fused, channels last"
 MANY = 6
 """Number of convolutions above which the first candidate is in CUDA, which compiles its many
 kernels at once, and leaves convolutions to the library: building own ones takes one to two seconds
-each. With channels last the kernels of ResNet18 and DenseNet121 took 0.84 and 0.89 of the time of
+each. With channels last the kernels of ResNet18 and DenseNet121 took 0.79 and 0.89 of the time of
 the compiler's on an H100; without, calls took 1.14 and 1.10 times a compiled graph's on an H200."""
 _PRODUCTS = frozenset({
     "linear", "matmul", "mm", "bmm", "addmm", "einsum", "_grouped_mm", "_scaled_mm",
