@@ -11,6 +11,7 @@ postgresql has them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import random
@@ -59,8 +60,12 @@ class Database:
 
     def start(self) -> None:
         options = f"-c listen_addresses= -c unix_socket_directories={self.folder}"
-        data, log = self.folder / "data", self.folder / "log"
-        self._run("pg_ctl", "-D", data, "-l", log, "-w", "-t", 300, "-o", options, "start")
+        words = ("-D", self.folder / "data", "-l", self.folder / "log", "-w", "-t", 300)
+        for _ in range(60):  # memory of killed processes is in use until the last of them is gone
+            with contextlib.suppress(subprocess.CalledProcessError):
+                return self._run("pg_ctl", *words, "-o", options, "start")
+            time.sleep(1.0)
+        raise click.ClickException(f"the database does not start: see {self.folder}/log")
 
     def kill(self) -> None:
         """Kill the server and all its processes, which are one group."""

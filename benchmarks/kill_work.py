@@ -18,6 +18,7 @@ import json
 import os
 import random
 import re
+import secrets
 import socket
 import statistics
 import subprocess
@@ -90,6 +91,8 @@ class Row:
 
     n_lost: int = 0
     n_resumed: int = 0
+    n_ended: int = 0
+    """How often a command that should go on ended with an error, and was begun again."""
     outlived_s: list[float] = field(default_factory=list)
 
 
@@ -196,12 +199,16 @@ def killed_node(folder: Path, kills: int, instants: Instants) -> Row:
     (folder / "kernelwright.toml").write_text("timed = false\n")
     words = ["judge", "task.py", "candidates", "--cluster", cluster.address]
     command = [sys.executable, "-m", "kernelwright", *words, "--archive", "a.sqlite"]
-    judging = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    row = Row()
+
+    def judge() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+
+    row, judging = Row(), judge()
     for _ in range(kills):
         time.sleep(next(instants))
-        if judging.poll() is not None:
-            break
+        if judging.poll() is not None:  # a part of the folder was lost too often
+            row.n_ended += 1
+            judging = judge()
         started = [each.process.pid for each in node.all_processes[RAYLET]]
         children = psutil.Process(started[0]).children(recursive=True)
         cluster.remove_node(node, allow_graceful=False)
@@ -210,7 +217,9 @@ def killed_node(folder: Path, kills: int, instants: Instants) -> Row:
         row.outlived_s.append(time.monotonic() - began_s)
         row.n_resumed = verdicts(folder).total()
         node = cluster.add_node(num_cpus=1)
-    judging.wait()
+    if judging.wait():
+        row.n_ended += 1
+        judge().wait()
     cluster.shutdown()
     row.n_lost = kills * A_KILL - len(verdicts(folder))
     return row
@@ -235,6 +244,7 @@ def killed_head(folder: Path, kills: int, instants: Instants) -> Row:
                 process.kill()
         head[-1].wait()
 
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
     row = Row()
     command = [sys.executable, "-c", BENCH, str(folder), f"127.0.0.1:{RAY_PORT}"]
     write_tasks(folder)
@@ -294,6 +304,7 @@ def main(kills: int, seed: int, within: float, only: str) -> None:
             ]
             values = (len(row.outlived_s), found.total(), row.n_resumed, row.n_lost, n_twice, lived)
             click.echo(f"{cause:10}" + "".join(f"{value:>12}" for value in (*values, len(left))))
+            click.echo(f"  ended with an error: {row.n_ended}", err=True)
             click.echo(f"  left: {', '.join(sorted(left)[:6])}", err=True)
 
 

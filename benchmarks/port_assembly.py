@@ -30,7 +30,7 @@ from kernelwright.core.errors import UsageError
 from kernelwright.dialects import nvidia
 from kernelwright.dialects.simt import machine
 from kernelwright.isa import listing_of
-from kernelwright.isa.host import environment, executed
+from kernelwright.isa.host import bridge, environment, executed
 from kernelwright.lift import LiftedProgram, lift
 from kernelwright.lift.build import Assembled, assemble
 from kernelwright.port.instructions import GAP, TARGETS
@@ -142,8 +142,10 @@ def evaluated(program: BenchProgram, bench: Bench) -> dict[str, object]:
 def _host(
     program: BenchProgram, kind: str, keep: Path, build: Callable[[Path], Path]
 ) -> Path | str:
-    """Return a program's host, built once for all architectures, or why it cannot be built."""
-    folder = keep / kind / f"{program.name}-{_key(program)}"
+    """Return a program's host, built once for all architectures and one version of the
+    emulator, or why it cannot be built."""
+    emulator = hashlib.sha256(str(bridge()).encode()).hexdigest()[:6]
+    folder = keep / kind / f"{program.name}-{_key(program)}-{emulator}"
     if not (folder / "program").exists():
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -178,7 +180,7 @@ def _instructions(program: BenchProgram, code: Assembled, bench: Bench) -> dict[
     variables = environment([listing_of(code.code_object, code.code_object.parent)], report)
     how = machine.Running(limit_s=LIMIT_S, environment=variables)
     began = time.perf_counter()
-    run = machine.run(built, width=TARGETS[bench.target], how=how)
+    run = machine.run(built, how=how)  # to its host, the kernels have warps of 32 lanes
     took_s = time.perf_counter() - began
     done = executed(report)
     if done.fault:

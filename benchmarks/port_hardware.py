@@ -107,6 +107,14 @@ def _words() -> Iterator[tuple[str, str]]:
         yield f"abs.{type_} %{wide}d, %{wide}a;", f"u{type_[1:]}"
         yield f"neg.{type_} %{wide}d, %{wide}a;", f"u{type_[1:]}"
     yield "prmt.b32 %d, %a, %b, %c;", "u32"
+    for left in ("s32", "u32"):
+        for right in ("s32", "u32"):
+            yield f"dp4a.{left}.{right} %d, %a, %b, %c;", "u32"
+    yield "mov.u32 %s, 0; vabsdiff4.u32.u32.u32 %d, %a, %b, %s;", "u32"
+    yield "vabsdiff4.u32.u32.u32.add %d, %a, %b, %c;", "u32"
+    for op in ("min", "max"):
+        for type_ in ("s32", "u32"):
+            yield f"{op}.{type_} %d, %a, %b; {op}.{type_} %d, %d, %c;", "u32"
     yield "prmt.b32 %d, %a, %b, 0xba98;", "u32"
     yield "bfi.b32 %d, %a, %b, 5, 9;", "u32"
     yield "bmsk.clamp.b32 %d, %a, %b;", "u32"
@@ -150,6 +158,11 @@ def _floats() -> Iterator[tuple[str, str]]:
     for op in ("add", "sub", "mul"):
         yield f"{op}.rn.f16x2 %d, %a, %b;", "u32"
     yield "fma.rn.f16x2 %d, %a, %b, %c;", "u32"
+    for op in ("add.rn", "sub.rn", "mul.rn", "min", "max"):
+        yield f"{op}.bf16x2 %d, %a, %b;", "u32"
+    yield "fma.rn.bf16x2 %d, %a, %b, %c;", "u32"
+    for op in ("min", "max"):
+        yield f"{op}.f16x2 %d, %a, %b;", "u32"
 
 
 def _conversions() -> Iterator[tuple[str, str]]:
@@ -173,6 +186,9 @@ def _conversions() -> Iterator[tuple[str, str]]:
     yield "cvt.rn.f16x2.f32 %d, %fa, %fb;", "u32"
     yield "cvt.rn.bf16x2.f32 %d, %fa, %fb;", "u32"
     yield "cvt.u16.u32 %h, %a; cvt.f32.f16 %f, %h;", "f32"
+    yield "cvt.rn.satfinite.e4m3x2.f32 %h, %fa, %fb; cvt.u32.u16 %d, %h;", "u32"
+    yield "cvt.rn.satfinite.e5m2x2.f32 %h, %fa, %fb; cvt.u32.u16 %d, %h;", "u32"
+    yield "cvt.u16.u32 %h, %a; cvt.rn.f16x2.e4m3x2 %d, %h;", "u32"
 
 
 def _lanes() -> Iterator[tuple[str, str]]:

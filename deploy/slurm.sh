@@ -13,15 +13,24 @@ set -euo pipefail
 port=6379
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 head=${nodes[0]}
-address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | cut -d' ' -f1):$port
+# Who connects to Ray runs code on its nodes: it asks for a token, which lies in the home that the nodes share.
+export RAY_AUTH_MODE=token
+ray get-auth-token --generate >/dev/null
 
-srun --nodes=1 --ntasks=1 --nodelist="$head" --overlap ray start --head --port=$port --block &
-sleep 15
+on_node() { srun --nodes=1 --ntasks=1 --overlap --nodelist="$1" "${@:2}"; }
+n_alive() {
+  on_node "$head" python -c "import ray; ray.init(address='$address'); print(sum(n['Alive'] for n in ray.nodes()))"
+}
+
+address=$(on_node "$head" hostname --all-ip-addresses | cut -d' ' -f1):$port
+on_node "$head" ray start --head --port=$port --block &
+until on_node "$head" ray health-check --address "$address"; do sleep 2; done
 for node in "${nodes[@]:1}"; do
-  srun --nodes=1 --ntasks=1 --nodelist="$node" --overlap ray start --address="$address" --block &
+  on_node "$node" ray start --address="$address" --block &
 done
-sleep 15
+# The nodes that are there when a command begins say how many searches it has at a time.
+until [ "$(n_alive)" = ${#nodes[@]} ]; do sleep 2; done
 
-srun --nodes=1 --ntasks=1 --nodelist="$head" --overlap \
+on_node "$head" \
   kernelwright bench --suite kernelbench --path "${KERNELBENCH:-KernelBench}" --device cuda \
   --cluster "$address" --archive "$ARCHIVE"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from kernelwright.lift.operands import READERS, Banks
@@ -31,7 +32,7 @@ MOST_PLACES = 100_000
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class Location:
     """An instruction's place: subroutines are lifted once for each call, so that compilers see
     neither computed returns nor loops with several entries."""
 
@@ -48,14 +49,14 @@ class Place:
 class Flow:
     """The places of a kernel that control flow leads to."""
 
-    leads: Mapping[Place, Place]
+    leads: Mapping[Location, Location]
     """The place that a branch, call or return leads to."""
-    reached: frozenset[Place]
+    reached: frozenset[Location]
     """All places that can be executed. The code behind branches that are never taken is not among
     them, and need not be lifted."""
 
-    @property
-    def labels(self) -> frozenset[Place]:
+    @cached_property
+    def labels(self) -> frozenset[Location]:
         return frozenset(self.leads.values())
 
 
@@ -68,8 +69,8 @@ def target_of(instruction: Instruction) -> int | None:
 def flow_of(instructions: Sequence[Instruction]) -> Flow:
     follows = {now.address: now for now in instructions}
     after = {a.address: b.address for a, b in pairwise(instructions)}
-    leads, reached = dict[Place, Place](), set[Place]()
-    left = [Place((), instructions[0].address)] if instructions else []
+    leads, reached = dict[Location, Location](), set[Location]()
+    left = [Location((), instructions[0].address)] if instructions else []
     while left and len(reached) < MOST_PLACES:
         at = left.pop()
         if at in reached or at.address not in follows:
@@ -80,27 +81,27 @@ def flow_of(instructions: Sequence[Instruction]) -> Flow:
             leads[at] = to
             left.append(to)
         if next_ is not None and not _leaves(now):
-            left.append(Place(at.calls, next_))
+            left.append(Location(at.calls, next_))
     return Flow(leads, frozenset(reached))
 
 
 def _led_to(
     now: Instruction,
-    at: Place,
+    at: Location,
     next_: int | None,
     follows: Mapping[int, Instruction],
     after: Mapping[int, int],
-) -> Place | None:
+) -> Location | None:
     """Return the place that an instruction leads to, besides the next one: None if it leads to no
     other, or calls what called it."""
     if now.mnemonic == RETURN and at.calls:
-        return Place(at.calls[:-1], at.calls[-1])
+        return Location(at.calls[:-1], at.calls[-1])
     target = target_of(now) if now.mnemonic in (*BRANCHES, CALL) and not _is_never(now) else None
     if target is None:
         return None
     if now.mnemonic in BRANCHES or not _returns(target, follows, after):
-        return Place(at.calls, target)
-    return None if next_ is None or next_ in at.calls else Place((*at.calls, next_), target)
+        return Location(at.calls, target)
+    return None if next_ is None or next_ in at.calls else Location((*at.calls, next_), target)
 
 
 def _returns(target: int, follows: Mapping[int, Instruction], after: Mapping[int, int]) -> bool:
@@ -133,7 +134,7 @@ def _leaves(now: Instruction) -> bool:
     return now.mnemonic in (CALL, RETURN, TRAP) or (now.mnemonic in (EXIT, *BRANCHES) and is_plain)
 
 
-def control(now: Instruction, at: Place, flow: Flow, banks: Banks) -> str | None:
+def control(now: Instruction, at: Location, flow: Flow, banks: Banks) -> str | None:
     """Return the C of a control instruction, without its guard; None if it cannot be lifted."""
     if now.mnemonic in MARKS or _is_never(now):
         return ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelwright.lift.banks import KernelBanks
-from kernelwright.lift.control import HANDLED, Flow, Place, control, flow_of
+from kernelwright.lift.control import HANDLED, Flow, Location, control, flow_of
 from kernelwright.lift.cubin import Parameter
 from kernelwright.lift.operands import C_TYPES, READERS, written
 from kernelwright.lift.rows import Bound, bind, rows
@@ -76,7 +76,7 @@ def lift_kernel(kernel: SassKernel, banks: KernelBanks, *, file: str) -> LiftedK
 
 
 def _instruction(
-    now: Instruction, place: Place, flow: Flow, banks: KernelBanks, *, is_masked: bool
+    now: Instruction, place: Location, flow: Flow, banks: KernelBanks, *, is_masked: bool
 ) -> str | Unlifted:
     if now.mnemonic in HANDLED:
         text = control(now, place, flow, banks)

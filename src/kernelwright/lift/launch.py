@@ -11,7 +11,8 @@ _HEAD = """// The kernels of {name}.co and their arguments, for a HIP host:
 //   hipModuleLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
 //                         stream, nullptr, extra);
 // where `extra` gives a NAME_arguments by HIP_LAUNCH_PARAM_BUFFER_POINTER and _SIZE. Grid, block
-// and dynamic shared memory are those of the CUDA launch.
+// and dynamic shared memory are those of the CUDA launch. Kernels have warps of 32 lanes on every
+// GPU: a host that computes with the size of a warp takes 32, not warpSize.
 #pragma once
 #include <cstddef>
 """

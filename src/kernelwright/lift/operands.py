@@ -196,6 +196,13 @@ def _half(text: str, banks: Banks) -> str | None:
     return f"{struct.unpack('<H', struct.pack('<e', number))[0]:#x}u"
 
 
+def _brain(text: str, banks: Banks) -> str | None:
+    """The 16 bits of an immediate of bfloat16."""
+    del banks
+    number = _number(text)
+    return None if number is None else f"{_single(number) >> 16:#x}u"
+
+
 _SWIZZLES = {"": "", ".H1_H0": "", ".H0_H0": "low_twice", ".H1_H1": "high_twice",
              ".H0_H1": "swapped"}  # fmt: skip
 
@@ -326,14 +333,15 @@ def _ordered(n: int, order: str) -> Callable[[str, Banks], str | None]:
 
 READERS: Mapping[str, Callable[[str, Banks], str | None]] = {
     "u32": _u32, "i32": _i32, "w32": _carried, "u64": _u64, "i64": _i64,
-    "f32": _f32, "f64": _f64, "half": _half, "h2": _halves, "u8": _part(8), "u16": _part(16),
+    "f32": _f32, "f64": _f64, "half": _half, "brain": _brain, "h2": _halves,
+    "u8": _part(8), "u16": _part(16),
     "pred": _predicate, "imm": _immediate, "global": _global, "near": _near, "bank": _bank,
     **{kind: _vector(n) for kind, n in VECTORS.items()},
     "rows2": _ordered(2, ".ROW"), "columns1": _ordered(1, ".COL"),
 }  # fmt: skip
 C_TYPES = {
-    "w32": "u64", "half": "u32", "pred": "bool", "imm": "u32", "global": "u64", "near": "u32",
-    "bank": "BANK", "rows2": "u32x2", "columns1": "u32",
+    "w32": "u64", "half": "u32", "brain": "u32", "pred": "bool", "imm": "u32", "global": "u64",
+    "near": "u32", "bank": "BANK", "rows2": "u32x2", "columns1": "u32",
 }  # fmt: skip
 """C types of kinds whose names differ from them."""
 

@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from kernelwright.lift.operands import Banks, Slot, is_result_of, read, slots_of
@@ -33,7 +33,7 @@ class Row:
     entry: str
     """The mnemonic as the file has it, with its holes."""
 
-    @property
+    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         return slots_of(self.form)
 

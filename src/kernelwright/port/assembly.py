@@ -27,7 +27,7 @@ from kernelwright.lift.launch import hip_header
 from kernelwright.port.build_flags import Flags
 from kernelwright.port.emulated import NO_OPTIONS, Reference, RunOptions, ran, reference
 from kernelwright.port.exact import read_exact
-from kernelwright.port.instructions import GAP, TARGETS, said_of
+from kernelwright.port.instructions import GAP, said_of
 from kernelwright.port.ladder import Rung, RungStatus, lint
 from kernelwright.port.lifted import called_of, host_of_instructions, host_with_twin
 from kernelwright.port.outputs import write_outputs, write_report
@@ -213,8 +213,7 @@ class _Hosted:
         built = host_of_instructions(self._text, place, includes=self._includes)
         report = place / "isa.json"
         variables = environment([listing_of(self.code.code_object, place)], report)
-        width = TARGETS[target]
-        _, left = ran(built, place, self.options.running, width=width, environment=variables)
+        _, left = ran(built, place, self.options.running, environment=variables)
         done = executed(report)
         if done.fault.startswith(GAP):
             return Rung("isa", RungStatus.NOT_CHECKED, (done.fault,))

@@ -15,6 +15,7 @@ from kernelwright.core.candidate import Proposal
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
+from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.devices.environment import Here
 from kernelwright.tuner.admission import refusal
@@ -40,57 +41,56 @@ def programs(archive: Archive, task: Task) -> list[Proposal]:
     return [*found.values()]
 
 
-def measure(
-    archive: Archive,
-    task: Task,
-    *,
-    settings: Settings,
-    device: Device,
-    n: int,
-    until: float,
-    fork_server: SharedForkServer,
+def measure_task(
+    task: Task, settings: Settings, *, n: int, left_s: float, fork_server: SharedForkServer
 ) -> int:
-    """Measure every program of a task under ``n`` schedules, without those that were measured here
-    before, until the time ``until`` of the monotonic clock. Return the number of new trials.
+    """Measure every right program of a task in the archive under ``n`` schedules, without those
+    that were measured here before, for ``left_s`` seconds. Return the number of new trials.
 
     Raises:
         TaskError: the task cannot be run.
         DeviceError: the machine failed.
     """
+    until, device = time.monotonic() + left_s, resolve(Device.parse(settings.device))
+    with Archive(settings.archive, create=False) as archive:
+        wanted = _unmeasured(archive, task, settings, device, n)
+        if not wanted:
+            return 0
+        with Judge(task, device=device, settings=settings, fork_server=fork_server) as judge:
+            question = None if why_untunable(judge) else question_of(judge)
+            if question is None:
+                return 0
+            run, n_new = archive.start_run(task, replace(settings, proposers=())), 0
+            dialects = sorted({one.candidate.dialect for one in wanted})
+            with process_for(judge, dialects, fork_server) as process:
+                process.is_ours_only = False
+                process.give(question)
+                runner, most = TrialRunner(process, judge.device_lock), BATCH[device.kind]
+                with runner.at_work():
+                    for race in measured(process, runner, wanted, most=most, stages=STAGES):
+                        trials = [trial for _, trial in race]
+                        archive.add_trials(run, judge.environment, TUNER_VERSION, trials)
+                        n_new += len(trials)
+                        if time.monotonic() > until:
+                            break
+            archive.finish_run(run, {"device": judge.environment.device, "trials": n_new})
+            return n_new
+
+
+def _unmeasured(
+    archive: Archive, task: Task, settings: Settings, device: Device, n: int
+) -> list[Proposal]:
+    """Return the programs of a task under schedules that were not measured here."""
     here = Here.of(device, settings)
     known = {
         trial.candidate
         for place, version, trial in archive.trials_everywhere(task.digest)
         if version == TUNER_VERSION and here.is_of(place)
     }
-    wanted = [
+    return [
         variant
         for program in programs(archive, task)
         if plugins.find("kernelwright.dialects", program.candidate.dialect).is_timed(device)
         for schedule in schedules(program.candidate.source, n, f"{settings.seed} {task.digest}")
         if (variant := under(program, schedule)).candidate.digest not in known
     ]
-    if not wanted:
-        return 0
-    dialects = sorted({one.candidate.dialect for one in wanted})
-    with Judge(task, device=device, settings=settings, fork_server=fork_server) as judge:
-        question = None if why_untunable(judge) else question_of(judge)
-        if question is None:
-            return 0
-        run, n_new = archive.start_run(task, replace(settings, proposers=())), 0
-        with process_for(judge, dialects, fork_server) as process:
-            process.is_ours_only = False
-            process.give(question)
-            runner = TrialRunner(process, judge.device_lock)
-            with runner.at_work():
-                races = measured(
-                    process, runner, wanted, most=BATCH[judge.device.kind], stages=STAGES
-                )
-                for race in races:
-                    trials = [trial for _, trial in race]
-                    archive.add_trials(run, judge.environment, TUNER_VERSION, trials)
-                    n_new += len(trials)
-                    if time.monotonic() > until:
-                        break
-        archive.finish_run(run, {"device": judge.environment.device, "trials": n_new})
-        return n_new

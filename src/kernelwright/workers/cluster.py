@@ -84,11 +84,12 @@ class ClusterWorkers:
         try:
             _require_answer(self._address)
             self._ray.init(address=self._address, log_to_driver=False, logging_level="ERROR")
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
             raise DeviceError(
                 f"no Ray cluster answers at {self._address}",
                 seen=str(error).partition("\n")[0][:200],
-                do="start one with `ray start --head`, or name its address",
+                do="start one with `ray start --head`, or name its address; where it asks for a "
+                "token, set RAY_AUTH_MODE=token and copy ~/.ray/auth_token from its head",
             ) from error
         with contextlib.ExitStack() as stack:
             stack.callback(self._ray.shutdown)

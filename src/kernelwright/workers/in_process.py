@@ -172,9 +172,9 @@ def _work(
     slot.enter()
     # The parent interrupts this process even if a background shell made SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Thread(target=_end_with, args=(answer,), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):  # the parent has gone
         try:
+            threading.Thread(target=_end_with, args=(answer,), daemon=True).start()
             called = partial(work, on_step=answer.send) if tells else work
             answer.send(Ending(called(fork_server=fork_server)))
         except KernelwrightError as error:

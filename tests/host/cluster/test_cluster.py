@@ -171,9 +171,9 @@ def test_a_process_that_stays_is_replaced_where_its_node_is_lost(cluster, worker
     until = time.monotonic() + 90
     while resident.state != "lost" and time.monotonic() < until:
         time.sleep(0.1)
-    assert pool.find("task") is None
     with pytest.raises(BrokenExecutor):
         resident.submit(remembered).result()
+    assert pool.find("task") is None
     cluster.add_node(num_cpus=1)
     assert pool.wait_for("task").submit(remembered).result() == "it"
     pool.shutdown(remembered)

@@ -56,6 +56,8 @@ CDNA = {
     "parts": "  v_add_u32_sdwa v20, v10, v11 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:BYTE_1 "
     "src1_sel:WORD_1\n  v_mov_b32_sdwa v21, sext(v10) dst_sel:DWORD dst_unused:UNUSED_PAD "
     "src0_sel:BYTE_3",
+    "words": "  v_pk_mov_b32 v[20:21], v[10:11], v[12:13] op_sel:[1,0]\n"
+    "  v_pk_mov_b32 v[22:23], v[10:11], v[12:13] op_sel:[0,1]",
     "matrix": "  v_mov_b32 v32, v10\n  v_mov_b32 v33, v11\n  v_mov_b32 v34, v12\n"
     "  v_mov_b32 v35, v13\n  v_mfma_f32_16x16x16_f16 v[20:23], v[32:33], v[34:35], 0",
 }
@@ -152,6 +154,11 @@ def test_parts_of_registers_are_read_and_written(cdna: Snippets) -> None:
     left = cdna.run("parts", [0x8000FF00], [0x00010005])
     assert left[0][0] == 0x01000000
     assert left[1][0] == 0xFFFFFF80
+
+
+def test_a_move_of_two_words_takes_one_of_each_source(cdna: Snippets) -> None:
+    left = cdna.run("words", [1], [2], [3], [4])
+    assert left[:4, 0].tolist() == [2, 3, 1, 4]
 
 
 def test_mfma_multiplies_tiles_of_16_by_16(cdna: Snippets) -> None:

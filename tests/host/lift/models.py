@@ -380,7 +380,34 @@ def f2f(mods, v):
     return {"d": bits32(rounded(Fraction(x), mode, single=True))}
 
 
+def eight_bits(name, x):
+    """Return the code nearest to a number, the even one of two, or that of the largest number."""
+    mantissa, bias, most = {"E4M3": (3, 7, 0x7E), "E5M2": (2, 15, 0x7B)}[name]
+    if math.isnan(x):
+        return 0x7F
+    values = [of_eight(code, mantissa, bias) for code in range(most + 1)]
+    far = [abs(value - abs(x)) for value in values]
+    code = most if abs(x) > values[-1] else min(range(most + 1), key=lambda k: (far[k], k & 1))
+    return code | (math.copysign(1, x) < 0) << 7
+
+
+def of_eight(code, mantissa, bias):
+    exponent, rest = code >> mantissa & 0x7F >> mantissa, code & ((1 << mantissa) - 1)
+    whole = rest + (1 << mantissa if exponent else 0)
+    return whole * 2.0 ** (max(exponent, 1) - bias - mantissa)
+
+
+def unpacked(a):
+    if a & 0x7F == 0x7F:
+        return 0x7FFF
+    return half_bits(math.copysign(of_eight(a & 0x7F, 3, 7), -1.0 if a & 0x80 else 1.0))
+
+
 def f2fp(mods, v):
+    if "SATFINITE" in mods:
+        return {"d": eight_bits(mods[1], f32(v["low"])) | eight_bits(mods[1], f32(v["high"])) << 8}
+    if "UNPACK_B" in mods:
+        return {"d": unpacked(v["a"]) | unpacked(v["a"] >> 8) << 16}
     if "BF16" not in mods:
         return {"d": half_bits(f32(v["low"])) | half_bits(f32(v["high"])) << 16}
 
@@ -390,7 +417,28 @@ def f2fp(mods, v):
     return {"d": brain(v["low"]) | brain(v["high"]) << 16}
 
 
+def bytes_of(a, *, signed=False):
+    return [(b ^ 128) - 128 if signed else b for b in a.to_bytes(4, "little")]
+
+
+def byte_products(mods, v):
+    left, right = (bytes_of(v[x], signed=m == "S8") for x, m in zip("ab", mods[1:], strict=True))
+    return {"d": (sum(x * y for x, y in zip(left, right, strict=True)) + v["c"]) & M32}
+
+
+def byte_differences(mods, v):
+    far = [abs(x - y) for x, y in zip(bytes_of(v["a"]), bytes_of(v["b"]), strict=True)]
+    if "ACC" in mods:
+        return {"d": (sum(far) + v["c"]) & M32}
+    return {"d": int.from_bytes(bytes(far), "little")}
+
+
+def minmax_of_three(mods, v):
+    return minmax(mods, v | {"a": minmax(mods, v)["d"], "b": v["c"]})
+
+
 MODELS = {
+    "IDP": byte_products, "VABSDIFF4": byte_differences, "VIMNMX3": minmax_of_three,
     "MOV": lambda m, v: {"d": v["a"]},
     "IMAD": imad, "IADD3": iadd3, "VIADD": lambda m, v: {"d": (v["a"] + v["b"]) & M32},
     "IABS": lambda m, v: {"d": abs(s32(v["a"]))},

@@ -124,6 +124,19 @@ def test_lessons_that_the_budget_ends_leave_a_checkpoint(folder):
     assert trained.curve[-1]["time/used_s"] >= 2.0
 
 
+def test_the_fast_judge_admits_no_cpp_and_every_audit_is_in_the_curve(folder, taught):
+    told = recipe(
+        "selfsup", model=str(taught.model), out=str(folder / "fast"), rank=4, steps=1,
+        judge="fast", audit=1.0, archive=str(folder / "fast.sqlite"), **COMMON, **ALONE,
+    )  # fmt: skip
+    (line,) = [line for line in train(told, PAIRS).curve if "earned" in line]
+    assert line["share/right"] == 0.0 and line["share/cheats"] == line["share/with_code"]
+    assert line["audit/answers"] == 8 * line["share/with_code"] > 0
+    with Archive(folder / "fast.sqlite") as archive:
+        verdicts = [found.passed for _, found in archive.history(TASKS[0].digest)]
+    assert any(verdicts) == (line["audit/disputed"] > 0)
+
+
 def test_a_model_learns_from_verdicts_which_of_its_kernels_are_right(rewarded, folder):
     shares = [line["share/right"] for line in rewarded.curve if "earned" in line]
     assert len(shares) == 6 and min(shares[:2]) < shares[-1] >= 0.75, shares

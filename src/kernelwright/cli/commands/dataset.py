@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import RenderableType
 from rich.table import Table
 
 from kernelwright.archive import Archive
-from kernelwright.cli.options import JSON, NODES, cluster_workers
+from kernelwright.cli.options import JSON, NODES, WORKERS, cluster_workers, workers_asked
 from kernelwright.console.answers import DONE, NOTHING_PASSED
 from kernelwright.console.terminal import Answer, Commands
-from kernelwright.core.device import Device
-from kernelwright.core.errors import TaskError
+from kernelwright.core.errors import KernelwrightError
 from kernelwright.core.secrets import command_line
-from kernelwright.core.settings import load_settings, parse_seconds
+from kernelwright.core.settings import Settings, load_settings, parse_seconds
+from kernelwright.core.task import Task
 from kernelwright.dataset import Grids, build_dataset
 from kernelwright.dataset.build import CONTRAST, KEEP, TEMPERATURE
 from kernelwright.dataset.grid import build_grid
-from kernelwright.dialects.devices import resolve
-from kernelwright.judge import SharedForkServerProcess
 from kernelwright.report.facts import one_line
 from kernelwright.tuner import grid
+from kernelwright.workers.asked import WorkersAsked
+from kernelwright.workers.opening import workers_for
+from kernelwright.workers.side_by_side import side_by_side
 
 
 @click.group("dataset", cls=Commands)
@@ -164,6 +168,14 @@ def build_command(
 @click.option("--device", metavar="DEVICE", help="Measure on this device: cpu, cuda, …")
 @click.option("--budget", metavar="TIME", default="1h", help="Stop measuring after this time.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draw schedules with it.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Measure this many tasks side by side: kernels compile while others are timed. Default: "
+    "one on each GPU.",
+)
+@WORKERS
 @JSON
 def grid_command(
     archives: tuple[str, ...],
@@ -173,6 +185,7 @@ def grid_command(
     budget: str,
     seed: int,
     as_json: bool,
+    **given: Any,
 ) -> Answer:
     """Write measured schedules to DIR, as Parquet with a data card.
 
@@ -181,7 +194,8 @@ def grid_command(
     """
     until = time.monotonic() + parse_seconds(budget)
     for url in archives if schedules else ():
-        _measure(url, schedules, device, seed, until)
+        settings = load_settings(Path.cwd(), archive=url, device=device, seed=seed)
+        _measure(settings, schedules, until, workers_asked(given))
     rows = build_grid(archives, out=out, command=command_line())
     outcomes = Counter(row.outcome for row in rows)
     facts = {
@@ -196,20 +210,25 @@ def grid_command(
     return Answer(facts, DONE if rows else NOTHING_PASSED, shown)
 
 
-def _measure(url: str, schedules: int, device: str | None, seed: int, until: float) -> None:
-    """Measure the programs of an archive under other schedules, task by task."""
-    settings = load_settings(Path.cwd(), archive=url, device=device, seed=seed)
-    where = resolve(Device.parse(settings.device))
-    with Archive(url, create=False) as archive, SharedForkServerProcess() as server:
-        for task in archive.tasks():
-            if time.monotonic() > until:
-                return
+def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsked) -> None:
+    """Measure the programs of an archive under other schedules, each task in its own process."""
+    with Archive(settings.archive, create=False) as archive:
+        tasks = archive.tasks()
+    workers = workers_for(settings.device, asked, usual=1)
+
+    def one(task: Task) -> None:
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            return
+        work = partial(grid.measure_task, task, settings, n=schedules, left_s=left_s)
+        ending = workers.run(work, preload=(grid.__name__,))
+        with contextlib.suppress(KeyboardInterrupt):
             try:
-                n_new = grid.measure(
-                    archive, task, settings=settings, device=where, n=schedules, until=until,
-                    fork_server=server,
-                )  # fmt: skip
-            except TaskError as error:
-                click.echo(one_line(f"{task.name}: {error}", 160), err=True)
-            else:
+                n_new = ending.get(f"the grid of {task.name}", do="the same command goes on")
                 click.echo(f"{task.name}: {n_new} measured", err=True)
+            except KernelwrightError as error:
+                click.echo(one_line(f"{task.name}: {error}", 160), err=True)
+
+    with workers:
+        workers.target(settings)  # refuses what cannot be done there
+        side_by_side(one, tasks, jobs=workers.jobs, on_interrupt=workers.interrupt)

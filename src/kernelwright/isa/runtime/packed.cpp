@@ -77,13 +77,14 @@ void each_word(Wave& w, const Instruction& i) {  // two 32-bit floats in a pair 
 }
 template <class F> Operation words(F) { return {each_word<F>, 0, false, 32}; }
 
-void move_words(Wave& w, const Instruction& i) {  // low from the first source, high from the second
+// The low word is one of the first source, the high word one of the second, as op_sel says of each.
+void move_words(Wave& w, const Instruction& i) {
   const u64 lanes = w.exec();
   for (int first = 0; first < w.width; first += CHUNK) {
     u64 a[CHUNK], b[CHUNK], r[CHUNK];
     fetch(w, i, 1, first, a), fetch(w, i, 2, first, b);
     for (int l = 0; l < CHUNK; ++l)
-      r[l] = u32(a[l] >> (i.op_sel & 1 ? 32 : 0)) | u64{u32(b[l] >> (i.op_sel_hi & 2 ? 32 : 0))} << 32;
+      r[l] = u32(a[l] >> (i.op_sel & 1 ? 32 : 0)) | u64{u32(b[l] >> (i.op_sel & 2 ? 32 : 0))} << 32;
     store(w, i, 0, first, r, lanes);
   }
 }

@@ -181,6 +181,39 @@ FUNCTION u32 bfloat_bits(f32 a) {
   return a != a ? 0x7fffu : (image + 0x7fffu + (image >> 16 & 1)) >> 16;
 }
 
+FUNCTION f32 of_bf16(u32 a) { return as_f32(a << 16); }
+FUNCTION u32 byte_difference(u32 a, u32 b) { return (u8)a < (u8)b ? (u8)b - (u8)a : (u8)a - (u8)b; }
+
+// The fused sum is rounded once: towards zero first, with a last bit that says whether bits are lost.
+FUNCTION u32 fma_bf16(u32 a, u32 b, u32 c) {
+  u32 result = 0;
+  for (u32 k = 0; k < 32; k += 16) {
+    const f64 product = (f64)of_bf16(a >> k) * (f64)of_bf16(b >> k), more = (f64)of_bf16(c >> k);
+    const f64 sum = product + more, part = sum - product;
+    const f64 rest = (product - (sum - part)) + (more - part);
+    const f32 down = towards(sum, rest, 0);
+    const bool is_exact = sum - sum != 0 || ((f64)down == sum && rest == 0);
+    result |= bfloat_bits(as_f32(bits32(down) | !is_exact)) << k;
+  }
+  return result;
+}
+
+// A number in a sign, an exponent and `mantissa` bits; `most` are the bits of the largest one.
+FUNCTION u32 eight_bits(f32 a, u32 mantissa, u32 bias, u32 most) {
+  const u32 sign = bits32(a) >> 31 << 7, shift = 23 - mantissa, image = bits32(fabs32(a));
+  const u32 below = (127 - bias) << mantissa;
+  u32 code = ((image + (1u << (shift - 1)) - 1 + (image >> shift & 1)) >> shift) - below;
+  if (image < (128 - bias) << 23)  // below the smallest normal one
+    code = (u32)__builtin_rintf(as_f32(image) * as_f32((126 + bias + mantissa) << 23));
+  if (a != a) return 0x7f;
+  return sign | (image >> 23 == 255 || code > most ? most : code);
+}
+FUNCTION f32 of_e4m3(u32 a) {
+  const u32 rest = a & 0x7f, sign = (a & 0x80) << 24;
+  const f32 small = as_f32(sign | bits32((f32)rest * 0x1p-9f));
+  return rest == 0x7f ? as_f32(0x7fc00000) : rest < 8 ? small : as_f32(sign | ((rest << 20) + (120u << 23)));
+}
+
 FUNCTION bool needs_slow_division(f32 a, f32 b) {
   const i32 x = (i32)(bits32(a) >> 23 & 255), y = (i32)(bits32(b) >> 23 & 255);
   return x < 25 || x > 252 || y < 25 || y > 252 || x - y > 100 || y - x > 100;
