@@ -39,7 +39,7 @@ def network() -> tuple[Network, torch.Tensor, Program]:
     torch.manual_seed(0)
     module, x = Network(), torch.randn(2, 3, 18, 14)
     captured, _ = rewrite(capture(module, [x]), (*RULES, *BIASES, *IMAGES_TOO))
-    fusion = Fusion(convolutions="depthwise")
+    fusion = Fusion(depthwise=True)
     return module, x, assemble_supported(captured, fusion, TritonEmitter().supports, products=False)
 
 

@@ -61,13 +61,13 @@ class Fusion:
     least_attention: int = 2**30
     """Number of products of a query's element and a key's from which attention may be own code:
     below, launching the library's kernel dominates its time."""
+    depthwise: bool = False
+    """Whether depthwise convolutions are own code where other convolutions are the library's: they
+    are sums over windows, and not products."""
     in_tiles: int = 0
     """Most rows of a product's other side for which an operand is computed where the product reads
     it, if it is narrower in memory; with more rows it is kept in memory first. Rows that are
     gathered, and float8, are always read where they are. With 0, all operands are kept."""
-    convolutions: str = "products"
-    """Which convolutions are own code: 'products' if matrix products are, 'depthwise' those that
-    sum over windows alone, or 'none'."""
     totals: int = 0
     """Longest row, in values, beside which a kernel of rows adds up its columns, as the gradient of
     a norm's weight needs; 0 leaves columns to kernels of their own, which read the rows again."""

@@ -59,18 +59,14 @@ def to_flow(
     called: Collection[str] = (),
     *,
     products: bool = False,
-    convolutions: str = "products",
+    depthwise: bool = False,
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products and sorts become nodes, too. ``convolutions`` are as
-    ``Fusion`` says.
+    With ``products``, matrix products, convolutions and sorts become nodes, too; with ``depthwise``
+    alone, those convolutions that are no products.
     """
-    more = PRODUCTS | SORTS if products else {}
-    if convolutions != "products":
-        more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
-    if convolutions == "depthwise":
-        more = more | DEPTHWISE
+    more = PRODUCTS | SORTS if products else DEPTHWISE if depthwise else {}
     flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":

@@ -407,10 +407,7 @@ def _scheduled(
 
 def _has_no_own_product(opened: OpenedTask, variant: Variant, program: Program) -> bool:
     """Whether a variant with own products leaves all of them to the library, because the dialect
-    writes none. Then another variant, which does so on purpose, fuses more around them. Where
-    convolutions are the library's on purpose, products are beside the point."""
-    if variant.fusion.convolutions != "products":
-        return False
+    writes none. Then another variant, which does so on purpose, fuses more around them."""
     if not variant.products or any(isinstance(step, WITH_PRODUCTS) for step in program.steps):
         return False
     calls = [step for step in program.steps if isinstance(step, Call)]
