@@ -22,6 +22,7 @@ from kernelwright.judge.perturb.weight_sets import USUAL
 from kernelwright.judge.reference import nudges, widened
 from kernelwright.judge.reference.asserting import HostFirst
 from kernelwright.judge.reference.lowered import without_tf32
+from kernelwright.judge.reference.narrow_products import NarrowProducts
 from kernelwright.judge.reference.observed import Observed, observe
 from kernelwright.judge.reference.products import quick_convolutions
 from kernelwright.judge.refusal import memory_apart
@@ -152,7 +153,7 @@ class Forward:
             with watch():
                 return self.run_module(module, arguments)
 
-        with quick_convolutions(self.device):
+        with quick_convolutions(self.device), NarrowProducts():
             found = widened.run_in_float64(self.modules[weights], run, self._namings, change)
         return found and [nudges.widen(t) for t in as_real(found)]
 
