@@ -37,6 +37,7 @@ def get_init_inputs():
 """
 TASK = Task("turned", "dataset", SOURCE.format(name="Model", forward="return x.t().contiguous()"))
 ANSWERS = {
+    "in place": "y = x.t().contiguous()\n        x[:] = 0.0\n        return y",
     "right": "return x.permute(1, 0).contiguous()",
     "slow": "for number in range(30):\n            y = x.t().contiguous()\n        return y",
     "wrong": "return x.contiguous().view(512, 256)",
@@ -71,9 +72,10 @@ def judged(opened, names):
 
 def test_answers_are_tried_and_the_right_ones_timed_over_eager(tmp_path):
     with worker(tmp_path, 0.0) as (opened, archive):
-        found = judged(opened, ["right", "slow", "wrong", "unwritten", "library", "not admitted"])
+        found = judged(opened, [name for name in ANSWERS if name != "right by luck"])
         statuses = {name: str(each.evaluation.status) for name, each in found.items()}
         assert statuses == {
+            "in place": "wrong_values",
             "right": "passed", "slow": "passed", "wrong": "wrong_values",
             "unwritten": "wrong_values", "library": "runtime_error", "not admitted": "rejected",
         }  # fmt: skip
@@ -86,10 +88,10 @@ def test_answers_are_tried_and_the_right_ones_timed_over_eager(tmp_path):
         assert advantages["right"] > advantages["wrong"] > advantages["not admitted"]
         assert archive.history(TASK.digest) == []  # trials are no verdicts
         trials = archive.trials_everywhere(TASK.digest)
-        assert len(trials) == 5 and {version for _, version, _ in trials} == {TUNER_VERSION}
+        assert len(trials) == 6 and {version for _, version, _ in trials} == {TUNER_VERSION}
         again = judged(opened, ["right"])["right"].evaluation
         assert again == found["right"].evaluation  # not timed until it is lucky
-        assert len(archive.trials_everywhere(TASK.digest)) == 5
+        assert len(archive.trials_everywhere(TASK.digest)) == 6
 
 
 def test_an_audit_is_a_verdict_that_counts_where_it_refuses_an_answer(tmp_path):
