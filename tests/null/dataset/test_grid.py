@@ -71,6 +71,10 @@ def test_a_grid_holds_the_text_and_the_time_of_every_schedule(url, tmp_path):
     ours = [row for row in rows if row.code]
     assert len(ours) == 8 and len(rows) == 9
     assert len({row.program for row in ours}) == 1
+    with Archive(url) as archive:
+        [base] = archive.proposals(ours[0].task_digest)
+    [own] = [row for row in rows if row.is_as_written]
+    assert own.code == base.candidate.source
     for row in ours:
         schedule = json.loads(row.schedule)
         assert schedule_line.read(row.code) == schedule
