@@ -91,6 +91,15 @@ def test_no_grid_is_read_from_another_folder(tmp_path):
         open_grid(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [{"temperature": 0}, {"temperature": math.nan}, {"contrast": 0.5}, {"contrast": math.nan}],
+)
+def test_numbers_that_draw_nothing_are_refused(said, tmp_path):
+    with pytest.raises(UsageError, match=r"drawn|out of range"):
+        Grids([tmp_path], **said)
+
+
 def built(url, tmp_path, **said):
     build_grid([url], out=tmp_path / "grid", command="")
     out = tmp_path / f"out {len(list(tmp_path.iterdir()))}"
