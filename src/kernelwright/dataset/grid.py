@@ -101,8 +101,9 @@ class Measured:
 def build_grid(archives: Sequence[str], *, out: str | Path, command: str) -> list[Measured]:
     """Write all trials of ``archives`` as a table to ``out``, with a data card.
 
-    Tasks that need more than their text are left out. Of several trials of one candidate in one
-    environment the last one counts.
+    Tasks that need more than their text are left out, and those on which checkpoints were examined:
+    nothing should learn from them. Of several trials of one candidate in one environment the last
+    one counts.
 
     Raises:
         UsageError: ``out`` holds a README.md that kernelwright did not write, or pyarrow is
@@ -114,13 +115,16 @@ def build_grid(archives: Sequence[str], *, out: str | Path, command: str) -> lis
     folder = Path(out)
     cards.require_place(folder)
     found: dict[tuple[str, ...], Measured] = {}
+    examined: set[str] = set()
     for url in archives:
         with Archive(url, create=False) as archive:
             for task in archive.tasks():
-                if task.payload is None and not task.import_roots:
+                if archive.is_examined(task.digest):
+                    examined.add(task.digest)
+                elif task.payload is None and not task.import_roots:
                     for row in _rows(archive, task):
                         found[row.task_digest, row.candidate, row.device, row.environment] = row
-    rows = [*found.values()]
+    rows = [row for row in found.values() if row.task_digest not in examined]
     write_grid(rows, folder)
     _write_card(rows, folder, command)
     return rows

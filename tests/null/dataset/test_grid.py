@@ -11,6 +11,7 @@ pytest.importorskip("pyarrow")
 
 from kernelwright.archive import Archive
 from kernelwright.core import schedule_line
+from kernelwright.core.call import EXAM, Call, Outcome
 from kernelwright.core.candidate import Candidate, Exemplar
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment
@@ -84,6 +85,18 @@ def test_a_grid_holds_the_text_and_the_time_of_every_schedule(url, tmp_path):
             assert row.low_ns < row.time_ns < row.high_ns
     card = (tmp_path / "grid" / "README.md").read_text()
     assert "9 of 2 programs for 1 tasks" in card and "a GPU" in card and "a command" in card
+
+
+def test_tasks_of_an_exam_are_in_no_grid(url, tmp_path):
+    with Archive(url) as archive:
+        [task] = archive.tasks()
+        [run] = archive.runs(task.digest)
+        call = Call(
+            id="1", model="hf:x", purpose=EXAM, context=(), template="generator-3",
+            dialect="triton", parameters={}, messages=(), answer="", outcome=Outcome.ANSWERED,
+        )  # fmt: skip
+        archive.add_call(run.id, call)
+    assert build_grid([url], out=tmp_path / "grid", command="") == []
 
 
 def test_no_grid_is_read_from_another_folder(tmp_path):
