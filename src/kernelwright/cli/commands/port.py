@@ -243,15 +243,11 @@ def command(
     running = RunOptions(arguments, given, cwd, time_limit, compare)
     arches = tuple(t.strip() for t in targets.split(","))
     _require_fitting(path, to, solved, host, models)
-    if to in TARGETS or to == "metal" or _is_ptx(path, to):
-        _require_no_sources()
     if to in TARGETS:
         chosen = AssemblyOptions(to, rungs, host, running)
         return _answer(port_to_assembly(path, chosen, out=place), place)
     if _is_ptx(path, to):
-        if running != NO_OPTIONS and host is None:
-            raise UsageError(OF_RUNS, seen="no --host", do="add --host program.cu")
-        return _answer(port_ptx(path, PtxOptions(arches, rungs, host, running), out=place), place)
+        return _answer(_of_ptx(path, place, PtxOptions(arches, rungs, host, running)), place)
     if to == "metal":
         _require_plain(running, models)
         return _answer(_to_metal(path, place, rungs, solved), place)
@@ -305,8 +301,14 @@ def _require_runs(running: RunOptions, rungs: Rungs) -> None:
         )
 
 
+def _of_ptx(path: Path, place: Path, options: PtxOptions) -> PortReport:
+    if options.running != NO_OPTIONS and options.host is None:
+        raise UsageError(OF_RUNS, seen="no --host", do="add --host program.cu")
+    return port_ptx(path, options, out=place)
+
+
 def _require_no_sources() -> None:
-    """Refuse options of ports of sources."""
+    """Refuse options that only ports of sources have."""
     context = click.get_current_context()
     for parameter, option in OF_SOURCES.items():
         if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
@@ -328,6 +330,8 @@ def _require_fitting(
     if host is not None and not by_tables:
         do = "leave it out, or name --to gfx1100"
         raise UsageError("--host goes with PTX and AMD targets", seen=f"--to {to}", do=do)
+    if by_tables or to == "metal":
+        _require_no_sources()
     if models and by_tables:
         do = "leave it out: machine code and PTX are translated by tables"
         raise UsageError("--model goes with HIP and CUDA sources", seen=models[0], do=do)
