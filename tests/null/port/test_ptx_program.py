@@ -230,3 +230,9 @@ def test_an_initial_value_that_cannot_be_written_is_reported(value):
     before = f".global .align 4 .u32 d[2];\n.global .align 8 .u64 v[2] = {{{value}, 1}};\n"
     (found,) = translate_ptx(kernel("", before=before)).unported
     assert (found.line, found.construct) == (5, "v = …")
+
+
+def test_a_vector_is_read_from_a_variable_of_any_name():
+    before = ".visible .global .align 16 .b8 v[16];\n"
+    text = body_of(translate_ptx(kernel("ld.global.v2.u32 {%r1, %r2}, [v];", before=before)).text)
+    assert "const uint2 ptx_read = *(const uint2*)((char*)&v);" in text

@@ -59,6 +59,8 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _VECTORS = {"u8": "uchar", "s8": "char", "u16": "ushort", "s16": "short", "u32": "uint",
             "s32": "int", "f32": "float", "u64": "ulonglong", "s64": "longlong", "f64": "double",
             "b8": "uchar", "b16": "ushort", "b32": "uint", "b64": "ulonglong"}  # fmt: skip
+_READ = "ptx_read"
+"""A vector before its elements are assigned: no name that a variable of a program has."""
 MOST_FOLDED = 72
 """Characters of an expression that still stands in the place of its register."""
 KNOWN_FUNCTIONS = {
@@ -429,8 +431,8 @@ class _Writer:
             if stored is None:
                 raise UnreadableError(f"{name} is no register")
             self.kept.add(name)
-            lines.append(f"{identifier(name)} = {assigned(f'v.{part}', element, stored)};")
-        return f"{{ const {given} v = {text}; {' '.join(lines)} }}"
+            lines.append(f"{identifier(name)} = {assigned(f'{_READ}.{part}', element, stored)};")
+        return f"{{ const {given} {_READ} = {text}; {' '.join(lines)} }}"
 
     # ---- parameters and calls
 
