@@ -20,9 +20,9 @@ CUDA_MACHINE = 190
 """The number of NVIDIA's machines in an ELF file. Source: the ELF registry, EM_CUDA."""
 PARAMETER_BASES = {"sm_90": 0x210}
 USUAL_BASE = 0x160
+"""Where arguments begin in bank 0, for a listing without its cubin."""
 NEWEST_ARCH = 90
 """The newest architecture whose place of arguments is known."""
-"""Where arguments begin in bank 0, for a listing without its cubin."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def read_sass(text: str) -> SassText:
             kernels[-1].instructions.append(
                 Instruction(address, number, guard, found["mnemonic"], operands)
             )
-        elif re.match(r"^\s*/\*[0-9a-f]{4}\*/\s+[^/\s]", line):
+        elif re.match(r"^\s*/\*[0-9a-f]{4,}\*/\s+[^/\s]", line):
             strays.append((number, line.strip()))
     read = tuple(_whole(kernel, labels) for kernel in kernels if kernel.instructions)
     return SassText(arch[1] if arch else "", read, tuple(strays))
