@@ -67,7 +67,7 @@ def target_of(instruction: Instruction) -> int | None:
 
 
 def flow_of(instructions: Sequence[Instruction]) -> Flow:
-    """Return where a kernel's control flow leads; calls lead nowhere if they need too many copies."""
+    """Return where control flow leads; calls lead nowhere if they need too many copies."""
     follows = {now.address: now for now in instructions}
     after = {a.address: b.address for a, b in pairwise(instructions)}
     leads, reached = dict[Location, Location](), set[Location]()

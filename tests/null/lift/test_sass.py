@@ -134,10 +134,13 @@ def test_a_call_under_a_condition_goes_on_with_the_next_instruction():
     assert "R2 = " in program.c("amd.h")
 
 
-def test_an_unreadable_line_far_behind_is_reported():
-    text = CUOBJDUMP.replace("/*0080*/                   NOP;", "/*10000*/   ?unknown R0 ;")
-    (found,) = lift_text(text, Cubin(), name="far").unlifted
+@pytest.mark.parametrize("address", ["0080", "10000"])
+def test_a_kernel_with_an_unreadable_line_is_not_lifted(address):
+    text = CUOBJDUMP.replace("/*0080*/                   NOP;", f"/*{address}*/   ?unknown R0 ;")
+    program = lift_text(text, Cubin(), name="far")
+    (found,) = program.unlifted
     assert "?unknown" in found.text
+    assert not program.lifted
 
 
 def test_votes_are_of_the_lanes_of_the_mask_that_brought_them_together():
