@@ -182,9 +182,9 @@ def _function(kernel: SassKernel, lines: list[str], parameters: Sequence[Paramet
     predicates |= set(_PREDICATES.findall(text))
     declared = [f"u32 {name} = 0;" for name in registers]
     declared += [f"bool {name} = false;" for name in sorted(predicates)]
-    states = [name for name in ("barrier_result", "synced") if name in text]
-    declared += [f"u32 {name} = 0;" for name in states]
-    if "stack" in text:
+    words = set(re.findall(r"\w+", text))
+    declared += [f"u32 {name} = 0;" for name in ("barrier_result", "synced") if name in words]
+    if "stack" in words:
         declared.append(f"_Alignas(16) u8 stack[{_stack_bytes(kernel.instructions)}];")
     types, given = _signature(kernel.name, parameters)
     return f"{types}KERNEL(NAMED({kernel.name}), ({given})) {{\n{' '.join(declared)}\n{body}\n}}\n"
