@@ -89,3 +89,15 @@ def test_few_rows_unpack_weights_in_their_tiles(n_rows, is_unpacked):
     (product,) = (step for step in program.own() if isinstance(step, Contraction))
     assert bool(product.b_made) == is_unpacked
     torch.testing.assert_close(run(program, module, inputs), module(*inputs), rtol=0.02, atol=0.1)
+
+
+class Added(nn.Module):
+    def forward(self, x, index):
+        return torch.scatter(x, 0, index, 2 * x, reduce="add")
+
+
+def test_a_scatter_that_adds_is_left_to_the_library():
+    inputs = [torch.randn(8), torch.randperm(8)]
+    program = program_of(Added(), inputs)
+    assert any(isinstance(step, Call) for step in program.steps)
+    torch.testing.assert_close(run(program, Added(), inputs), Added()(*inputs))

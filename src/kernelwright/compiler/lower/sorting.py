@@ -90,8 +90,12 @@ def inverse(result: Result, _: Node, indices: Any, values: Any, *others: Any) ->
     return cast(order.ranks, result.dtype)
 
 
-def scattered(result: Result, table: Node, dim: int, index: Node, values: Any) -> Node:
+def scattered(
+    result: Result, table: Node, dim: int, index: Node, values: Any, *, reduce: str = ""
+) -> Node:
     """Lower the same, written as a scatter."""
+    if reduce:
+        raise Unsupported("a scatter that adds or multiplies")
     return inverse(result, table, [index], values)
 
 
