@@ -35,7 +35,10 @@ def test_whatever_a_search_raises_fails_its_group_alone() -> None:
     groups[0].room = groups[1].room = 1.0
     steps = [run.tried(group, []) for group in groups]
     assert [step.outcome for step in steps] == ["failed", "failed"]
-    assert [step.why for step in steps] == ["ZeroDivisionError: division by zero", "no task: a lock"]
+    assert [step.why for step in steps] == [
+        "ZeroDivisionError: division by zero",
+        "no task: a lock",
+    ]
 
 
 def test_whatever_a_kernel_raises_fails_its_group_alone() -> None:
