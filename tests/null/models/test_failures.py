@@ -12,7 +12,18 @@ from kernelwright.models.gate import Gate
 from kernelwright.models.given import Given
 from kernelwright.models.profile import example_of, profile
 from kernelwright.models.swap import Swapped, take_out
+from kernelwright.models.whole import WholeModel
+from kernelwright.runtime.calls import PLAIN
 from kernelwright.runtime.dispatch import forms_of
+
+
+class Timed(WholeModel):
+    """The whole model with times that are given."""
+
+    given_ns: dict[str, list[int]]
+
+    def time_all(self, kernels):
+        return self.given_ns
 
 
 def accelerated(search=None) -> Acceleration:
@@ -65,3 +76,14 @@ def test_a_form_that_is_made_at_last_is_not_named_as_one_that_is_missing() -> No
     run.whole.failed["kernels"] = "no kernel serves there"
     run.whole.made("eager", {"kernels": run.given.model})
     assert run.whole.failed == {}
+
+
+def test_kernels_that_beat_one_graph_but_not_surely_the_library_are_taken_out() -> None:
+    run = accelerated()
+    run.whole = Timed(run.given, budget_s=1.0, clock_s=1.0)
+    run.whole.given_ns = {
+        "compile": [50, 200] * 8, "compile_graph": [110] * 16, "kernels_compile_graph": [100] * 16
+    }  # fmt: skip
+    run.found.kernels = {"layers.0.norm": Swapped(PLAIN, {})}
+    run.measure()
+    assert run.found.kernels == {} and run.found.speedup is None
