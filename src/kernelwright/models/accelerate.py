@@ -264,8 +264,8 @@ class Acceleration:
         share = group.worth / (group.worth + others)
         budget_s = max(MIN_SEARCH_S, (left_s - BESIDE_S) * min(share, MOST_SHARE))
         path = group.paths[0]
-        example = example_of(self.given, path)
         try:
+            example = example_of(self.given, path)
             module = self.given.model.get_submodule(path)
             target = module if group.call.is_plain else ByPosition(module, group.call)
             if why := why_unsteady(Given(target, example)):
@@ -274,11 +274,9 @@ class Acceleration:
             task = load(target, inputs=example, name=name)
             in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False, compiled=False)
             result = self.search(task, in_turn)
-        except KernelwrightError as error:
-            return Step(group, "failed", f"{error.what}: {error.seen}"[:300])
-        except Uncallable as error:
-            return Step(group, "failed", str(error)[:300])
-        found = self.most_promising(result)
+            found = self.most_promising(result)
+        except Exception as error:  # a fault of one search costs its group, not the run
+            return Step(group, "failed", _words(error))
         if found.best is None or found.source_path is None:
             return Step(group, "no win", _why_no_win(result), result)
         return self.weighed(group, example, found)
@@ -309,15 +307,11 @@ class Acceleration:
 
     def weighed(self, group: Group, example: Sequence[Any], result: Result) -> Step:
         """Put a kernel into all modules of a group; take it out if it does not pay."""
-        model, given = self.given.model, self.given
-        kernels: dict[str, Swapped] = {}
-        for path in group.paths:
-            kernel = build(result, on_miss=self.on_miss).to(given.device)
-            modes = (
-                () if getattr(kernel, "any_mode", False) else modes_of(model.get_submodule(path))
-            )
-            key: Key = (given.device.type, forms_of(example), modes)
-            kernels[path] = Swapped(group.call, {key: kernel})
+        model = self.given.model
+        try:
+            kernels = self.built(group, example, result)
+        except Exception as error:  # a kernel's file may raise anything
+            return Step(group, "failed", _words(error), result)
         self.put_in |= kernels.keys()
         step = self.measured(group, result, kernels)
         if step.outcome != "kept":
@@ -331,6 +325,19 @@ class Acceleration:
         self.found.deviation = step.deviation
         return step
 
+    def built(self, group: Group, example: Sequence[Any], result: Result) -> dict[str, Swapped]:
+        """Build the kernel of a result for each module of a group, by the module's path."""
+        model, device = self.given.model, self.given.device
+        kernels: dict[str, Swapped] = {}
+        for path in group.paths:
+            kernel = build(result, on_miss=self.on_miss).to(device)
+            modes = (
+                () if getattr(kernel, "any_mode", False) else modes_of(model.get_submodule(path))
+            )
+            key: Key = (device.type, forms_of(example), modes)
+            kernels[path] = Swapped(group.call, {key: kernel})
+        return kernels
+
     def measured(self, group: Group, result: Result, kernels: Mapping[str, Swapped]) -> Step:
         """Put kernels in, and say whether the outputs are right and the model is faster."""
         model, given = self.given.model, self.given
@@ -338,12 +345,11 @@ class Acceleration:
             put_in(model, kernels, self.on_miss)
             with missing(model, kernels, "raise"):
                 deviation = self.gate.compare(given.run(model))
-        except (KernelwrightError, RuntimeError) as error:
-            why = error.what if isinstance(error, KernelwrightError) else str(error)
-            return Step(group, "failed", why[:300], result)
-        if deviation.why_refused:
-            return Step(group, "dropped", deviation.why_refused, result, deviation=deviation)
-        brought = self.brought(kernels)
+            if deviation.why_refused:
+                return Step(group, "dropped", deviation.why_refused, result, deviation=deviation)
+            brought = self.brought(kernels)
+        except Exception as error:  # a kernel may raise anything
+            return Step(group, "failed", _words(error), result)
         if brought.is_win:
             return Step(group, "kept", "", result, brought, deviation)
         why = "the whole model is not faster"
@@ -356,13 +362,15 @@ class Acceleration:
     def measure(self) -> None:
         """Time the model with kernels beside all forms without; undo it where these win."""
         self.found.times_ns = self.whole.time_all(self.found.kernels)
-        ratio = self.found.by_kernels
+        ratio, plain = self.found.by_kernels, self.found.plain
+        if ratio and ratio.is_win and self.found.speedup is None:  # the library's times vary more
+            ratio, plain = None, self.found.library
         if self.found.kernels and (ratio is None or not ratio.is_win):
             take_out(self.given.model, self.found.kernels)
             self.put_in.clear()
             self.found.kernels.clear()
             self.found.steps = [
-                replace(step, outcome="dropped", why=f"{self.found.plain} is as fast")
+                replace(step, outcome="dropped", why=f"{plain} is as fast")
                 if step.outcome == "kept"
                 else step
                 for step in self.found.steps
@@ -371,6 +379,15 @@ class Acceleration:
     def tell(self, doing: str) -> None:
         name = type(self.given.model).__name__
         self.on_progress(Progress(name, doing, None, 0, self.whole.left_s))
+
+
+def _words(error: Exception) -> str:
+    """Return what an exception says, on one line."""
+    if isinstance(error, KernelwrightError):
+        said = f"{error.what}: {error.seen}" if error.seen else error.what
+    else:
+        said = str(error) if isinstance(error, Uncallable) else f"{type(error).__name__}: {error}"
+    return " ".join(said.split())[:300]
 
 
 def _why_no_win(result: Result) -> str:

@@ -206,6 +206,7 @@ class WholeModel:
                     self.failed[name] = why
                 else:
                     found[name] = made
+                    self.failed.pop(name, None)  # with other kernels it could not be made
             except Exception as error:  # the library's compiler may raise anything for a model
                 said = " ".join(f"{type(error).__name__}: {error}".split())
                 self.failed[name] = said[:200]

@@ -89,3 +89,33 @@ def test_few_rows_unpack_weights_in_their_tiles(n_rows, is_unpacked):
     (product,) = (step for step in program.own() if isinstance(step, Contraction))
     assert bool(product.b_made) == is_unpacked
     torch.testing.assert_close(run(program, module, inputs), module(*inputs), rtol=0.02, atol=0.1)
+
+
+class Added(nn.Module):
+    def forward(self, x, index):
+        return torch.scatter(x, 0, index, 2 * x, reduce="add")
+
+
+def test_a_scatter_that_adds_is_left_to_the_library():
+    inputs = [torch.randn(8), torch.randperm(8)]
+    program = program_of(Added(), inputs)
+    assert any(isinstance(step, Call) for step in program.steps)
+    torch.testing.assert_close(run(program, Added(), inputs), Added()(*inputs))
+
+
+class Divided(nn.Module):
+    def forward(self, x):
+        return x // 16, x // 128
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int64])
+def test_integers_are_divided_as_torch_does_where_the_divisor_fits_their_type(dtype):
+    x = torch.arange(-128, 128).to(dtype)  # in int8, torch divides by -128 for 128
+    program = program_of(Divided(), [x])
+    for found, wanted in zip(run(program, Divided(), [x]), Divided()(x), strict=True):
+        assert torch.equal(found, wanted)
+
+
+def test_the_sort_of_one_number_is_the_library_s():
+    program = program_of(Sorted(), [torch.tensor([3])])
+    assert any(isinstance(step, Call) and "sort" in step.target for step in program.steps)

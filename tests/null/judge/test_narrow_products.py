@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelwright.judge.reference.narrow_products import NarrowProducts
+from kernelwright.judge.reference.narrow_products import NarrowProducts, scaled
 from kernelwright.loaders import open_reference
 from kernelwright.suites.suite import MODELS, builtin_suite
 
@@ -24,3 +24,13 @@ def test_grouped_and_scaled_products_take_float64(name):
         exact = module(*wide)
     error = (own.double() - exact.double()).abs().max() / exact.double().abs().max()
     assert 0 < error < 0.02
+
+
+def test_a_block_s_scales_are_not_taken_for_columns_though_there_are_as_many():
+    a, b = torch.ones(2, 16384, dtype=torch.float64), torch.ones(16384, 128, dtype=torch.float64)
+    one, blocks, columns = torch.ones(()), torch.ones(128, 1), torch.ones(1, 128)
+    assert torch.equal(scaled(a, b, one, 2 * columns), 2 * (a @ b))
+    with pytest.raises(NotImplementedError, match="blocks"):
+        scaled(a, b, one, blocks)
+    with pytest.raises(NotImplementedError, match="result"):
+        scaled(a, b, one, columns, None, one)

@@ -32,9 +32,9 @@ from kernelwright.core.trial import Outline, StepOutline
 BYTES = {"float64": 8, "int64": 8, "bfloat16": 2, "float16": 2, "int16": 2}
 """Bytes of an element, by dtype; other types are taken for float32, and bool and 8 bits for one."""
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "_grouped_mm", "_scaled_mm")
+"""Words in the names of the library's products."""
 _LEFT_FIRST = {"_grouped_mm", "_scaled_mm"}
 """Products whose left operand is followed by more than the right one."""
-"""Words in the names of the library's products."""
 CHANNELS_LAST = "channels last"
 """The mark of a call of the library that convolves an image as it lies."""
 

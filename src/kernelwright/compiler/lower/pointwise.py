@@ -103,7 +103,8 @@ def div(result: Result, a: Any, b: Any, *, rounding_mode: str | None = None) -> 
     kind = KIND.DEFAULT if rounding_mode else KIND.INT_TO_FLOAT
     dtype = promoted(a, b, kind=kind)
     if rounding_mode and "float" not in dtype:
-        if rounding_mode != "floor" or not isinstance(b, int) or b < 1 or b & (b - 1):
+        is_shift = rounding_mode == "floor" and isinstance(b, int) and b > 0 and not b & (b - 1)
+        if not is_shift or b > torch.iinfo(getattr(torch, dtype)).max:  # torch wraps it around
             raise Unsupported("integer division, but by a power of two")
         return rshift(result, a, b.bit_length() - 1)
     quotient = point("div", operand(a, result, dtype), operand(b, result, dtype))

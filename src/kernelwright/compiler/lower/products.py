@@ -117,12 +117,12 @@ def matmul(result: Result, a: Node, b: Node) -> Node:
 def scaled(result: Result, a: Node, b: Node, *scales: Any, **_: Any) -> Node:
     """Lower a product of float8 with a scale for each operand, or each row and column of it."""
     rows, columns, bias, scale_result, *_rest = (*scales, None, None)
-    sides = ((rows, a.shape[0], (-1, 1)), (columns, b.shape[1], (1, -1)))
-    if scale_result is not None or any(s.n_elements not in (1, n) for s, n, _ in sides):
+    sides = ((rows, (a.shape[0], 1)), (columns, (1, b.shape[1])))
+    if scale_result is not None or any(s.n_elements > 1 and s.shape != shape for s, shape in sides):
         raise Unsupported("scales of blocks, or of the result")
     value = contract(a, b)
-    for scale, _n, shape in sides:
-        whole = reshape(scale, tuple(scale.n_elements if n < 0 else n for n in shape))
+    for scale, shape in sides:
+        whole = reshape(scale, shape if scale.n_elements > 1 else (1, 1))
         value = point("mul", value, broadcast(cast(whole, value.dtype), value.shape))
     return _with_bias(value, bias, result, (1, b.shape[1]))
 

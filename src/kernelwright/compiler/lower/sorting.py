@@ -45,7 +45,12 @@ def sort(
     result: Result, arg: Node, dim: int = -1, descending: bool = False, **_: Any
 ) -> tuple[Node, Node]:
     """Lower a sort that keeps the order of equal numbers, as torch may or must."""
-    if len(arg.shape) != 1 or "int" not in arg.dtype or descending or arg.n_elements > MOST:
+    if (
+        len(arg.shape) != 1
+        or "int" not in arg.dtype
+        or descending
+        or not 1 < arg.n_elements <= MOST
+    ):
         raise Unsupported("a sort of other than a few integers, upwards")
     if not isinstance(arg, Source):
         arg = Stored(arg.shape, arg.dtype, arg, contiguous("", arg.shape, arg.dtype).strides)
@@ -90,8 +95,12 @@ def inverse(result: Result, _: Node, indices: Any, values: Any, *others: Any) ->
     return cast(order.ranks, result.dtype)
 
 
-def scattered(result: Result, table: Node, dim: int, index: Node, values: Any) -> Node:
+def scattered(
+    result: Result, table: Node, dim: int, index: Node, values: Any, *, reduce: str = ""
+) -> Node:
     """Lower the same, written as a scatter."""
+    if reduce:
+        raise Unsupported("a scatter that adds or multiplies")
     return inverse(result, table, [index], values)
 
 

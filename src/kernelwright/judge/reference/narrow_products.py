@@ -56,19 +56,20 @@ def scaled(
     scale_a: torch.Tensor,
     scale_b: torch.Tensor,
     bias: torch.Tensor | None = None,
+    scale_result: torch.Tensor | None = None,
     *_: Any,
     **__: Any,
 ) -> torch.Tensor:
     """``aten._scaled_mm`` with a scale for each operand, or for each row and column.
 
     Raises:
-        NotImplementedError: scales of blocks.
+        NotImplementedError: scales of blocks, or of the result.
     """
     shapes = ((a.shape[0], 1), (1, b.shape[1]))
     scales = []
     for scale, shape in zip((scale_a, scale_b), shapes, strict=True):
-        if scale.numel() not in (1, max(shape)):
-            raise NotImplementedError("scales of blocks")
+        if scale_result is not None or (scale.numel() > 1 and scale.shape != shape):
+            raise NotImplementedError("scales of blocks, or of the result")
         scales.append(scale.double().reshape(shape if scale.numel() > 1 else (1, 1)))
     result = (a @ b.double()) * scales[0] * scales[1]
     return result if bias is None else result + bias

@@ -82,9 +82,11 @@ def _ended_with_the_judge(control: socket.socket) -> Iterator[None]:
 
     thread = threading.Thread(target=watch)
     thread.start()
-    yield
-    is_over.set()
-    thread.join()
+    try:
+        yield
+    finally:  # an import that fails must end this process, which a thread would keep
+        is_over.set()
+        thread.join()
 
 
 def serve(control: socket.socket) -> None:

@@ -129,7 +129,7 @@ def _columns(kernel: Kernel, shape: Nest) -> list[Knobs]:
     """Return knobs with threads side by side on neighbouring rows, several of them along the inner
     axes."""
     is_few = shape.n_rows < 32 * N_PROCESSORS
-    if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN and not shape.has_scan:
+    if is_few and LEAST_COLUMN <= shape.n_columns <= MOST_COLUMN:
         return _short_columns(shape)
     parts = 1
     if can_split(kernel):

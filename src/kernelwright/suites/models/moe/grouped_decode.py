@@ -1,4 +1,4 @@
-"""The experts that tokens of 16 tokens have chosen: rows sorted by expert, and grouped products."""
+"""The experts that 16 tokens of a decoding step have chosen: sorted rows, and grouped products."""
 
 import torch
 from torch import nn
