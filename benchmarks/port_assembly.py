@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import re
 import time
@@ -26,7 +27,6 @@ from io import BytesIO
 from pathlib import Path
 
 from kernelwright.bench.port_bench.program import PROGRAMS, BenchProgram, chosen, read_program
-from kernelwright.core.errors import UsageError
 from kernelwright.dialects import nvidia
 from kernelwright.dialects.simt import machine
 from kernelwright.isa import listing_of
@@ -45,7 +45,7 @@ LIMIT_S = 120.0
 _COMMENTS = re.compile(r"^//.*\n", re.MULTILINE)
 TEXTS = (".debug", ".nv_debug", ".nv_fatbin", ".nv.ptx", ".line", ".note", ".nv.note")
 """Beginnings of the names of sections that would tell the lifter more than machine code does."""
-LENGTHS = (100, 200, 400, 800)
+LENGTHS = (100, 200, 400, 800, 1_000_000)
 """Bounds of the classes of length, in instructions of a program's kernels."""
 
 
@@ -101,16 +101,24 @@ def strip(cubin: Path) -> None:
     cubin.write_bytes(data)
 
 
+def code_of(cubin: Path) -> list[bytes]:
+    """Return the machine code of each function of a cubin."""
+    from elftools.elf.elffile import ELFFile
+
+    with cubin.open("rb") as file:
+        sections = ELFFile(file).iter_sections()
+        return [section.data() for section in sections if section.name.startswith(".text.")]
+
+
 def evaluated(program: BenchProgram, bench: Bench) -> dict[str, object]:
     """Return a program's status in each run, with its domain and the work that was done."""
     cubin = cubin_of(program, bench.arch, bench.keep)
     if isinstance(cubin, str):
         return dict.fromkeys(bench.runs, NOT_BUILT) | {"said": [cubin]}
     began = time.perf_counter()
-    try:
-        lifted = lift(cubin)
-    except UsageError:
+    if not code_of(cubin):
         return dict.fromkeys(bench.runs, NO_KERNEL)
+    lifted = lift(cubin)
     said: dict[str, object] = {
         "cubin_sha256": hashlib.sha256(cubin.read_bytes()).hexdigest(),
         "kernels": len(lifted.kernels),
@@ -135,7 +143,8 @@ def evaluated(program: BenchProgram, bench: Bench) -> dict[str, object]:
     seeded = bench.seeds / f"{program.name}.cu" if bench.seeds else None
     if said.get("isa") == RIGHT and seeded is not None and seeded.exists():
         again = _instructions(read_program(seeded), code, bench)
-        said |= {"isa": again["isa"], "seeded": again}
+        said |= {key: again[key] for key in ("isa", "isa_said") if key in again}
+        said |= {"seeded": again}
     return said
 
 
@@ -198,7 +207,7 @@ def _judged(
     if run.exit_code == machine.LATE:
         return {name: LATE}
     said = f"exit {run.exit_code}, {run.output.strip()[:120]!r}, {run.errors[-120:]!r}"
-    return {name: WRONG if has_run else UNRUN, f"{name}_said": said}
+    return {name: WRONG, f"{name}_said": said}
 
 
 def main() -> None:
@@ -214,20 +223,23 @@ def main() -> None:
     seeds = options.families / "seeds" if options.families else None
     bench = Bench(options.arch, options.to, tuple(options.runs), options.keep, seeds)
     bench.results().mkdir(parents=True, exist_ok=True)
-    programs = chosen(options.only)
+    own = {program.name: program for program in chosen([])}
+    programs = list(own.values())
     if options.families:
-        grown = map(read_program, sorted(options.families.glob("*.cu")))
-        programs += [p for p in grown if not options.only or {p.name, p.domain} & set(options.only)]
+        programs += map(read_program, sorted(options.families.glob("*.cu")))
+    if unknown := set(options.only) - {word for p in programs for word in (p.name, p.domain)}:
+        parser.error(f"no program or domain: {', '.join(sorted(unknown))}")
+    if options.only:
+        programs = [p for p in programs if {p.name, p.domain} & set(options.only)]
     for program in programs if not options.show else ():
         path = bench.results() / f"{program.name}.json"
         if not path.exists():
             found = evaluated(program, bench)
             path.write_text(json.dumps({"domain": program.domain} | found, indent=1))
             print(program.name, {k: found[k] for k in bench.runs if k in found}, flush=True)
-    own = {program.name for program in chosen([])}
     for folder in sorted(options.keep.glob("sm_*-gfx*")) if options.show else (bench.results(),):
         print(f"\n{folder.name}")
-        _show({path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}, own)
+        _show({path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}, set(own))
 
 
 def _show(known: dict[str, dict[str, object]], own: set[str]) -> None:
@@ -239,9 +251,9 @@ def _show(known: dict[str, dict[str, object]], own: set[str]) -> None:
     print(f"{twice} of the right ones ran again on changed inputs")
     for domain in sorted({str(found["domain"]) for found in known.values()}):
         _counted(f"  {domain}", (f for f in known.values() if f["domain"] == domain))
-    for least, most in zip((0, *LENGTHS), (*LENGTHS, 1 << 30), strict=True):
+    for least, most in itertools.pairwise((0, *LENGTHS)):
         sized = [f for f in known.values() if least <= int(str(f.get("instructions", -1))) < most]
-        _counted(f"  {least} instructions or more", sized)
+        _counted(f"  {least} to {most - 1} instructions", sized)
     for name, found in sorted(known.items()):
         if found.get("isa") not in (RIGHT, *NOT_COUNTED):
             print(f"  {name}: {found.get('isa')}, {found.get('said') or found.get('isa_said')}")

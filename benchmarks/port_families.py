@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from port_assembly import cubin_of
+from port_assembly import code_of, cubin_of
 
 from kernelwright.bench.port_bench.program import PROGRAMS, BenchProgram, programs
 from kernelwright.core.errors import KernelwrightError
@@ -135,19 +135,10 @@ def output_of(source: str) -> str:
     return output if not seen and "\n" not in output and not WRONG.search(output) else ""
 
 
-def code_of(program: BenchProgram, keep: Path) -> str:
+def hash_of(program: BenchProgram, keep: Path) -> str:
     """Return a hash of a program's machine code; an empty text if nvcc refuses it."""
-    from elftools.elf.elffile import ELFFile
-
     cubin = cubin_of(program, CODE, keep)
-    if isinstance(cubin, str):
-        return ""
-    whole = hashlib.sha256()
-    with cubin.open("rb") as file:
-        for section in ELFFile(file).iter_sections():
-            if section.name.startswith(".text."):
-                whole.update(section.data())
-    return whole.hexdigest()
+    return "" if isinstance(cubin, str) else hashlib.sha256(b"".join(code_of(cubin))).hexdigest()
 
 
 def kept(
@@ -155,7 +146,7 @@ def kept(
 ) -> BenchProgram | None:
     """Return the changed program, if it is right and its machine code is not among ``codes``."""
     made = BenchProgram(name, program.domain, program.hazards, "", change.source)
-    code = code_of(made, keep)
+    code = hash_of(made, keep)
     if not code or code in codes:
         return None
     output = output_of(change.source)
@@ -170,7 +161,7 @@ def kept(
 def family(program: BenchProgram, folder: Path, keep: Path, seed: int) -> dict[str, object]:
     """Write the members of one family, and its program with other inputs; say how many."""
     draw = random.Random(f"{seed} {program.name}")
-    own = code_of(program, keep)
+    own = hash_of(program, keep)
     if not own or output_of(program.source) != program.expected:
         return {"members": 0, "seeded": False}
     codes, n = {own}, 0
@@ -186,10 +177,10 @@ def family(program: BenchProgram, folder: Path, keep: Path, seed: int) -> dict[s
 
 
 def _seed(program: BenchProgram, folder: Path, keep: Path, draw: random.Random) -> bool:
-    code = code_of(program, keep)
+    code = hash_of(program, keep)
     for change in with_inputs(program, draw):
         made = kept(program, program.name, change, set(), keep)
-        if made and made.expected != program.expected and code_of(made, keep) == code:
+        if made and made.expected != program.expected and hash_of(made, keep) == code:
             (folder / "seeds" / f"{program.name}.cu").write_text(made.source)
             return True
     return False

@@ -2,9 +2,10 @@
 
     python benchmarks/port_mutation.py [--most 1]
 
-Each operator of a row's C, and each kind of access and atomic operation, is changed alone. The
-models are those of tests/host/lift, which makes one change of each entry of the tables. Changes
-that nothing notices are printed: some of them compute the same.
+The first of each operator in a row's C, and of each kind of access and atomic operation, is changed
+alone. The models are those of tests/host/lift, which makes one change of each entry of the tables.
+Rows without a model are left out: approximations, and halves other than bfloat16. Changes that
+nothing notices are printed: some of them compute the same.
 """
 
 from __future__ import annotations

@@ -230,7 +230,8 @@ def _largest(folder: Path, place: Path, about: dict[str, Any], name: str) -> flo
             ours = _read(place / f"{k}.bin", argument["type"])
             theirs = _read(folder / f"{name}.{k}.out.bin", argument["type"])
             scale = float(np.abs(theirs).max()) or 1.0
-            largest = max(largest, float(np.abs(ours - theirs).max()) / scale)
+            found = float(np.abs(ours - theirs).max()) / scale
+            largest = float(np.maximum(largest, found))  # max() would pass over NaN
     return largest
 
 

@@ -4,12 +4,12 @@
         [--device cuda] [--limit 150s] [--out ROWS.jsonl]
 
 Answers are lessons' kernels under random schedules, as a policy writes them, and of each group two
-that are made wrong: one leaves out what follows a program's first block, one adds a thousandth to
-every result. Task by task, both judges get the same group, in turns who is first; each has as many
-processes as ``--jobs``. The table gives verdicts a second, on how many answers both agree on
-whether it is right, and of the pairs of right answers whose speeds differ by a tenth or more by the
-judge, how many are in the same order by the fast one. No answer is audited: the judge looks at all
-of them.
+that are made wrong: one leaves out what follows a program's first block, one is off by three
+thousandths in every result. Task by task, both judges get the same group, in turns who is first;
+each has as many processes as ``--jobs``. The table gives verdicts a second, on how many answers
+both agree on whether it is right, and of the pairs of right answers whose speeds differ by a tenth
+or more by the judge, how many are in the same order by the fast one. No answer is audited: the
+judge looks at all of them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def group(lesson: Lesson, n: int, draw: random.Random) -> list[PolicyAnswer]:
 
 
 def _off(source: str) -> str:
-    """The source with a thousandth added to what its last kernel stores."""
+    """The source whose last kernel stores results that are off by three thousandths."""
     head, mark, tail = source.rpartition("tl.store(")
     at, _, rest = tail.partition(", ")
     value, _, end = rest.partition(", mask")

@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 from kernelwright.core.digest import digest
-from kernelwright.core.syntax import UNREADABLE, parse
+from kernelwright.core.syntax import UNREADABLE, lines, parse
 
 Value = int | str
 Schedule = Mapping[str, Value]
@@ -59,9 +59,11 @@ def rewritten(source: str, schedule: Schedule) -> str:
         raise ValueError(f"the file's schedule is {read(source)}, not one of {[*schedule]}")
     if any(value not in KNOBS[name] for name, value in schedule.items()):
         raise ValueError(f"a value of {dict(schedule)} is not among those of its knob")
-    lines = source.split("\n")
-    lines[line.lineno - 1] = written({name: schedule[name] for name in _schedule(line)})
-    return "\n".join(lines)
+    texts = lines(source)
+    old = texts[line.lineno - 1]
+    end = old[len(old.rstrip("\r\n")) :]
+    texts[line.lineno - 1] = written({name: schedule[name] for name in _schedule(line)}) + end
+    return "".join(texts)
 
 
 def written(schedule: Schedule) -> str:
@@ -101,13 +103,23 @@ def _line(source: str) -> ast.Assign | None:
     except UNREADABLE:
         return None
     found = [node for node in tree.body if isinstance(node, ast.Assign) and _schedule(node)]
-    if len(found) != 1 or found[0].lineno != found[0].end_lineno:
+    if len(found) != 1 or not _has_own_line(found[0], source):
         return None
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
     n_set = sum(isinstance(node.ctx, ast.Store) and node.id in KNOBS for node in names)
     schedule = _schedule(found[0])
     return found[0] if schedule.keys() <= used and n_set == len(schedule) else None
+
+
+def _has_own_line(node: ast.Assign, source: str) -> bool:
+    """Whether a statement is all of its line, apart from a comment: ``rewritten`` replaces the
+    line."""
+    try:
+        body = parse(lines(source)[node.lineno - 1]).body
+    except UNREADABLE:  # a part of a statement that spans several lines
+        return False
+    return len(body) == 1 and ast.dump(body[0]) == ast.dump(node)
 
 
 def _schedule(node: ast.Assign) -> dict[str, Value]:

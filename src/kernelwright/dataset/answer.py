@@ -16,6 +16,7 @@ from kernelwright.compiler.rewrite import LAYOUTS, RULES
 from kernelwright.core import schedule_line
 from kernelwright.core.candidate import Exemplar, Proposal
 from kernelwright.core.evaluation import Evaluation
+from kernelwright.core.trial import NO_JUDGE
 from kernelwright.loaders.trace import Trace
 from kernelwright.suites.composed.lessons import PROPOSER, prose
 
@@ -81,14 +82,17 @@ def lesson_answer(form: str, *, code: str, chosen: str = "") -> str:
 
 def choice(proposal: Proposal, found: Evaluation, shown: Sequence[Exemplar]) -> str:
     """Return a line on what the schedule changes of the fastest kernel that the prompt shows, and
-    what that brings, as measured; empty if there is nothing to tell."""
-    mine, speed = schedule_line.read(proposal.candidate.source), found.speedup
+    what that brings, as measured; empty if that kernel is another program or there is nothing to
+    tell."""
+    source, speed = proposal.candidate.source, found.speedup
     timed = [each for each in shown if each.evaluation.speedup is not None]
-    if not mine or speed is None or not timed:
+    program = schedule_line.program(source)
+    if not program or speed is None or not timed:
         return ""
     best = max(timed, key=_median)
-    other = schedule_line.read(best.proposal.candidate.source)
-    if other.keys() != mine.keys() or other == mine:
+    shown_source = best.proposal.candidate.source
+    mine, other = schedule_line.read(source), schedule_line.read(shown_source)
+    if schedule_line.program(shown_source) != program or other == mine:
         return ""
     moves = [f"{name} {other[name]} to {mine[name]}" for name in mine if other[name] != mine[name]]
     return f"{', '.join(moves)}: {speed.median / _median(best):.2g} times as fast."
@@ -147,20 +151,19 @@ def _named(knobs: Mapping[str, Any]) -> str:
 
 
 def _verdict(found: Evaluation) -> str:
-    """Describe the verdict, with rounded measurements."""
-    speedup = found.speedup
+    """Describe the verdict, or the trial, with rounded measurements."""
+    speedup, rival = found.speedup, "the strongest library setting"
+    if found.judge_version == NO_JUDGE:
+        rival = "the reference in eager mode"
     if not found.passed:
         return f"It is not right: {found.status.value.replace('_', ' ')}."
     if speedup is None:
         return "It is right; its speed was not measured."
     if speedup.low > 1:
-        return f"It beats the strongest library setting: about {speedup.median:.2g} times as fast."
+        return f"It beats {rival}: about {speedup.median:.2g} times as fast."
     if speedup.high < 1:
-        return (
-            f"It is right, and slower than the strongest library setting: {speedup.median:.2g} "
-            "times as fast."
-        )
-    return "It is right, and about as fast as the strongest library setting."
+        return f"It is right, and slower than {rival}: {speedup.median:.2g} times as fast."
+    return f"It is right, and about as fast as {rival}."
 
 
 @cache

@@ -54,6 +54,25 @@ class Grids:
     contrast: float = CONTRAST
     """Smallest ratio of the speeds of two kernels that a prompt shows."""
 
+    def __post_init__(self) -> None:
+        """Check the numbers; NaN fails both comparisons.
+
+        Raises:
+            UsageError: one is out of range.
+        """
+        if not self.temperature > 0:
+            raise UsageError(
+                "no schedule can be drawn",
+                seen=f"temperature {self.temperature}",
+                do="give a number above 0, or inf to draw all alike",
+            )
+        if not self.contrast >= 1:
+            raise UsageError(
+                "the contrast is out of range",
+                seen=f"{self.contrast}",
+                do="give the ratio of the faster to the slower kernel, 1 or more",
+            )
+
 
 def build_dataset(
     archives: Sequence[str],

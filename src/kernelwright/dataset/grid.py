@@ -49,6 +49,8 @@ class Measured:
     """The text; empty for what the rules wrote, which their schedule gives again."""
     schedule: str
     """JSON: the constants of the schedule line, or the rules' schedule."""
+    is_as_written: bool
+    """Whether the program was written with this schedule line."""
     outcome: str
     """'measured', or how its trial ended."""
     detail: str
@@ -99,8 +101,9 @@ class Measured:
 def build_grid(archives: Sequence[str], *, out: str | Path, command: str) -> list[Measured]:
     """Write all trials of ``archives`` as a table to ``out``, with a data card.
 
-    Tasks that need more than their text are left out. Of several trials of one candidate in one
-    environment the last one counts.
+    Tasks that need more than their text are left out, and those on which checkpoints were examined:
+    nothing should learn from them. Of several trials of one candidate in one environment the last
+    one counts.
 
     Raises:
         UsageError: ``out`` holds a README.md that kernelwright did not write, or pyarrow is
@@ -112,13 +115,16 @@ def build_grid(archives: Sequence[str], *, out: str | Path, command: str) -> lis
     folder = Path(out)
     cards.require_place(folder)
     found: dict[tuple[str, ...], Measured] = {}
+    examined: set[str] = set()
     for url in archives:
         with Archive(url, create=False) as archive:
             for task in archive.tasks():
-                if task.payload is None and not task.import_roots:
+                if archive.is_examined(task.digest):
+                    examined.add(task.digest)
+                elif task.payload is None and not task.import_roots:
                     for row in _rows(archive, task):
                         found[row.task_digest, row.candidate, row.device, row.environment] = row
-    rows = [*found.values()]
+    rows = [row for row in found.values() if row.task_digest not in examined]
     write_grid(rows, folder)
     _write_card(rows, folder, command)
     return rows
@@ -151,7 +157,8 @@ def write_grid(rows: Sequence[Measured], folder: Path) -> Path:
     """
     pa, parquet = arrow()
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = {"float | None": pa.float64(), "int": pa.int64(), "str": pa.string()}
+    kinds = {"float | None": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
+    kinds["str"] = pa.string()
     kinds["tuple[str, ...]"] = pa.list_(pa.string())
     schema = pa.schema([(field.name, kinds[str(field.type)]) for field in fields(Measured)])
     table = pa.Table.from_pylist([clean(asdict(row)) for row in rows], schema=schema)
@@ -166,6 +173,7 @@ def _rows(archive: Archive, task: Task) -> Iterator[Measured]:
     for place, version, trial in archive.trials_everywhere(task.digest):
         base = bases.get(str(trial.schedule.get(OF)))
         code = _text(base, trial) if base else ""
+        own = schedule_line.read(base.candidate.source) if base else {}
         if not code and "variant" not in trial.schedule:
             continue  # nothing tells what was measured
         schedule = trial.schedule[LINE] if code else trial.schedule
@@ -182,6 +190,7 @@ def _rows(archive: Archive, task: Task) -> Iterator[Measured]:
             dialect=trial.dialect,
             code=code,
             schedule=json.dumps(dict(schedule), sort_keys=True),
+            is_as_written=bool(code) and schedule == own,
             outcome=trial.outcome.value,
             detail=trial.detail,
             time_ns=trial.time_ns,

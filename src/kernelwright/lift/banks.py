@@ -47,7 +47,7 @@ class KernelBanks:
         for variable in self.cubin.variables:
             begins = variable.offset
             if bank == PROGRAM == variable.bank and begins <= fixed < begins + len(variable.data):
-                return f"((BANK){variable.name} + ({offset} - {begins:#x}u))"
+                return f"((BANK){variable.c_name} + ({offset} - {begins:#x}u))"
         return None
 
     def _of_launch(self, offset: int) -> str | None:
@@ -66,9 +66,10 @@ class KernelBanks:
 
 
 def declared(variable: Variable) -> str:
-    """Return a variable's definition in C."""
+    """Return a variable's definition in C; its symbol is the program's own name."""
     size = len(variable.data)
     align = next(n for n in (16, 8, 4, 2, 1) if size % n == 0)  # no access need go beyond it
     data = variable.data.rstrip(b"\0")
     values = f" = {{{', '.join(map(str, data))}}}" if data else ""
-    return f"BANK_DATA _Alignas({align}) u8 {variable.name}[{size}]{values};"
+    name = f'{variable.c_name}[{size}] __asm__("{variable.name}")'
+    return f"BANK_DATA _Alignas({align}) u8 {name}{values};"

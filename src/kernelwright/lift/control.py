@@ -27,8 +27,8 @@ BRANCHES = ("BRA", "BRA.U", DIVERGED, *ALWAYS)
 CALL, RETURN, EXIT, TRAP = "CALL.REL.NOINC", "RET.REL.NODEC", "EXIT", "BPT.TRAP"
 HANDLED = (*MARKS, *MEETINGS, *BRANCHES, CALL, RETURN, EXIT)
 _ADDRESS = re.compile(r"0x[0-9a-f]+$")
-MOST_PLACES = 100_000
-"""Places of a kernel, at most: subroutines whose calls nest deeper are not lifted."""
+MOST_COPIES = 100_000
+"""Instructions in copies of subroutines, at most: a kernel whose calls need more is not lifted."""
 
 
 @dataclass(frozen=True, order=True)
@@ -67,11 +67,15 @@ def target_of(instruction: Instruction) -> int | None:
 
 
 def flow_of(instructions: Sequence[Instruction]) -> Flow:
+    """Return where control flow leads; calls lead nowhere if they need too many copies."""
     follows = {now.address: now for now in instructions}
     after = {a.address: b.address for a, b in pairwise(instructions)}
     leads, reached = dict[Location, Location](), set[Location]()
     left = [Location((), instructions[0].address)] if instructions else []
-    while left and len(reached) < MOST_PLACES:
+    while left:
+        if len(reached) > len(instructions) + MOST_COPIES:
+            outside = frozenset(at for at in reached if not at.calls)
+            return Flow({at: to for at, to in leads.items() if not to.calls}, outside)
         at = left.pop()
         if at in reached or at.address not in follows:
             continue
@@ -130,8 +134,10 @@ def _leaves(now: Instruction) -> bool:
     """Return whether the next instruction is never executed after this one."""
     if now.guard not in ("", "PT"):
         return False
-    is_plain = now.mnemonic in ALWAYS or len(now.operands) == (now.mnemonic != EXIT)
-    return now.mnemonic in (CALL, RETURN, TRAP) or (now.mnemonic in (EXIT, *BRANCHES) and is_plain)
+    if now.mnemonic in (RETURN, TRAP, *ALWAYS):
+        return True
+    n_plain = 0 if now.mnemonic == EXIT else 1
+    return now.mnemonic in (EXIT, CALL, *BRANCHES) and len(now.operands) == n_plain
 
 
 def control(now: Instruction, at: Location, flow: Flow, banks: Banks) -> str | None:

@@ -37,6 +37,11 @@ class Variable:
     offset: int = 0
     """Its place in its bank."""
 
+    @property
+    def c_name(self) -> str:
+        """Its name in C, which no register and no operand of a row has."""
+        return f"variable_{self.name}"
+
 
 @dataclass
 class KernelFacts:
@@ -56,7 +61,7 @@ class Cubin:
     kernels: dict[str, KernelFacts] = field(default_factory=dict)
     variables: tuple[Variable, ...] = ()
     addresses: dict[int, str] = field(default_factory=dict)
-    """Offsets in constant bank 4 that hold a variable's address."""
+    """Offsets in constant bank 4 that hold a variable's address → its name in C."""
 
 
 def read_cubin(data: bytes) -> Cubin:
@@ -80,8 +85,9 @@ def read_cubin(data: bytes) -> Cubin:
     found.kernels = {name: _facts(name, sections) for name in names}
     table: Any = sections.get(".symtab")
     symbols = list(table.iter_symbols()) if table is not None else []
-    found.variables = tuple(_variables(elf, symbols))
-    found.addresses = dict(_addresses(sections, symbols, {v.name for v in found.variables}))
+    found.variables = tuple(_variables(elf, sections, symbols))
+    known = {variable.name: variable.c_name for variable in found.variables}
+    found.addresses = dict(_addresses(sections, symbols, known))
     return found
 
 
@@ -119,7 +125,8 @@ def _data(section: Any) -> bytes:
     return bytes(section["sh_size"]) if section["sh_type"] == NOBITS else bytes(section.data())
 
 
-def _variables(elf: Any, symbols: list[Any]) -> Iterator[Variable]:
+def _variables(elf: Any, sections: dict[str, Any], symbols: list[Any]) -> Iterator[Variable]:
+    """Yield the variables, but not those whose first values hold addresses: they are not lifted."""
     banks = {".nv.constant3": 3, ".nv.global": 0, ".nv.global.init": 0}
     for symbol in symbols:
         number, size = symbol["st_shndx"], symbol["st_size"]
@@ -128,12 +135,20 @@ def _variables(elf: Any, symbols: list[Any]) -> Iterator[Variable]:
         section = elf.get_section(number)
         if section.name in banks and symbol["st_info"]["type"] == "STT_OBJECT":
             at = symbol["st_value"]
+            if any(at <= place < at + size for place in _relocated(sections, section.name)):
+                continue
             data = _data(section)[at : at + size]
             yield Variable(symbol.name, data, banks[section.name], at)
 
 
+def _relocated(sections: dict[str, Any], name: str) -> list[int]:
+    """Return the places in a section that the loader writes addresses to."""
+    kinds = (sections.get(f".rel{name}"), sections.get(f".rela{name}"))
+    return [r["r_offset"] for kind in kinds if kind is not None for r in kind.iter_relocations()]
+
+
 def _addresses(
-    sections: dict[str, Any], symbols: list[Any], known: set[str]
+    sections: dict[str, Any], symbols: list[Any], known: dict[str, str]
 ) -> Iterator[tuple[int, str]]:
     for name in (".rel.nv.constant4", ".rela.nv.constant4"):
         if (section := sections.get(name)) is None:
@@ -141,4 +156,4 @@ def _addresses(
         for relocation in section.iter_relocations():
             variable = symbols[relocation["r_info_sym"]].name
             if variable in known:
-                yield relocation["r_offset"], variable
+                yield relocation["r_offset"], known[variable]

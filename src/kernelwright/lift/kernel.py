@@ -69,9 +69,9 @@ def lift_kernel(kernel: SassKernel, banks: KernelBanks, *, file: str) -> LiftedK
             lines.append(_guarded(now, body))
     facts = banks.facts
     parameters = facts.parameters or _parameters_read(instructions, facts.parameter_base)
-    text = "" if unlifted else _function(kernel, lines, parameters)
     used = tuple(dict.fromkeys(i.mnemonic for i in instructions))
-    missing = tuple(unlifted.values())
+    missing = (*(_unread(line, text) for line, text in kernel.strays), *unlifted.values())
+    text = "" if missing else _function(kernel, lines, parameters)
     return LiftedKernel(kernel.name, text, missing, parameters, len(instructions), used)
 
 
@@ -116,6 +116,10 @@ def _unlifted(now: Instruction) -> Unlifted:
     else:
         reason = f"no row for {now.base}"
     return Unlifted(now.line, str(now), reason, _ADVICE.get(now.base, _USUAL))
+
+
+def _unread(line: int, text: str) -> Unlifted:
+    return Unlifted(line, text, "it cannot be read", "report this line")
 
 
 _USUAL = "port the program's CUDA source, or add a row to lift/tables with its probe"
@@ -178,9 +182,9 @@ def _function(kernel: SassKernel, lines: list[str], parameters: Sequence[Paramet
     predicates |= set(_PREDICATES.findall(text))
     declared = [f"u32 {name} = 0;" for name in registers]
     declared += [f"bool {name} = false;" for name in sorted(predicates)]
-    states = [name for name in ("barrier_result", "synced") if name in text]
-    declared += [f"u32 {name} = 0;" for name in states]
-    if "stack" in text:
+    words = set(re.findall(r"\w+", text))
+    declared += [f"u32 {name} = 0;" for name in ("barrier_result", "synced") if name in words]
+    if "stack" in words:
         declared.append(f"_Alignas(16) u8 stack[{_stack_bytes(kernel.instructions)}];")
     types, given = _signature(kernel.name, parameters)
     return f"{types}KERNEL(NAMED({kernel.name}), ({given})) {{\n{' '.join(declared)}\n{body}\n}}\n"

@@ -20,9 +20,9 @@ CUDA_MACHINE = 190
 """The number of NVIDIA's machines in an ELF file. Source: the ELF registry, EM_CUDA."""
 PARAMETER_BASES = {"sm_90": 0x210}
 USUAL_BASE = 0x160
+"""Where arguments begin in bank 0, for a listing without its cubin."""
 NEWEST_ARCH = 90
 """The newest architecture whose place of arguments is known."""
-"""Where arguments begin in bank 0, for a listing without its cubin."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,10 @@ class LiftedProgram:
     """Definitions of the program's variables, in C."""
     shared_bytes: dict[str, int]
     """Static shared memory of each kernel."""
-    strays: tuple[Unlifted, ...] = ()
 
     @property
     def unlifted(self) -> tuple[Unlifted, ...]:
-        return (*self.strays, *(found for kernel in self.kernels for found in kernel.unlifted))
+        return tuple(found for kernel in self.kernels for found in kernel.unlifted)
 
     @property
     def lifted(self) -> tuple[LiftedKernel, ...]:
@@ -108,10 +107,6 @@ def lift_text(text: str, cubin: Cubin, *, name: str) -> LiftedProgram:
     for kernel in listing.kernels:
         facts = cubin.kernels.get(kernel.name) or KernelFacts(parameter_base=base)
         kernels.append(lift_kernel(kernel, KernelBanks(cubin, facts), file=f"{name}.sass"))
-    strays = tuple(
-        Unlifted(line, said, "it cannot be read", "report this line") for line, said in
-        listing.strays
-    )  # fmt: skip
     return LiftedProgram(
         name,
         listing.arch,
@@ -119,7 +114,6 @@ def lift_text(text: str, cubin: Cubin, *, name: str) -> LiftedProgram:
         tuple(kernels),
         "\n".join(declared(variable) for variable in cubin.variables),
         {name: facts.shared_bytes for name, facts in cubin.kernels.items()},
-        strays,
     )
 
 

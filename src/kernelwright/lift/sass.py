@@ -15,6 +15,7 @@ _INSTRUCTION = re.compile(
     r"^\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?:(?P<guard>@!?U?P[0-9T]+)\s+)?"
     r"(?P<mnemonic>[A-Z][A-Z0-9_.]*[A-Za-z0-9_]*)\s*(?P<operands>[^;]*?)\s*;"
 )
+_CODE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+[^/\s]")
 _LABEL = re.compile(r"^\s*(\.L_\w+):")
 _LABEL_USE = re.compile(r"`\((\.L_\w+)\)")
 _COMMA = re.compile(r",(?![^\[(]*[\])])")
@@ -47,6 +48,8 @@ class SassKernel:
 
     name: str
     instructions: list[Instruction] = field(default_factory=list)
+    strays: list[tuple[int, str]] = field(default_factory=list)
+    """Lines that look like instructions and cannot be read, by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,11 @@ class SassText:
     arch: str
     """'sm_80', for example; empty if the text does not say."""
     kernels: tuple[SassKernel, ...]
-    strays: tuple[tuple[int, str], ...] = ()
-    """Lines that look like instructions and cannot be read."""
 
 
 def read_sass(text: str) -> SassText:
     """Read a listing of ``cuobjdump -sass`` or of ``nvdisasm -c``."""
     kernels: list[SassKernel] = []
-    strays: list[tuple[int, str]] = []
     labels: dict[str, int] = {}
     waiting: list[str] = []
     arch = _TARGET.search(text)
@@ -72,9 +72,12 @@ def read_sass(text: str) -> SassText:
             kernels.append(SassKernel(named[1] or named[2]))
         elif label := _LABEL.match(line):
             waiting.append(label[1])
-        elif found := _INSTRUCTION.match(line):
+        elif _CODE.match(line):
             if not kernels:
                 kernels.append(SassKernel("kernel"))
+            if (found := _INSTRUCTION.match(line)) is None:
+                kernels[-1].strays.append((number, line.strip()))
+                continue
             address = int(found["address"], 16)
             labels |= dict.fromkeys(waiting, address)
             waiting.clear()
@@ -83,10 +86,8 @@ def read_sass(text: str) -> SassText:
             kernels[-1].instructions.append(
                 Instruction(address, number, guard, found["mnemonic"], operands)
             )
-        elif re.match(r"^\s*/\*[0-9a-f]{4}\*/\s+[^/\s]", line):
-            strays.append((number, line.strip()))
-    read = tuple(_whole(kernel, labels) for kernel in kernels if kernel.instructions)
-    return SassText(arch[1] if arch else "", read, tuple(strays))
+    read = (_whole(kernel, labels) for kernel in kernels if kernel.instructions or kernel.strays)
+    return SassText(arch[1] if arch else "", tuple(read))
 
 
 def _operands(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,10 @@ N_LAST = 3
 COPIES = "copies from the device"
 MEMORY = "the device's memory"
 ROUNDING = 1e-4
-"""Relative difference of numbers in copies that is left to rounding."""
+"""Relative difference of floats in copies that is left to rounding."""
+ROUNDING_OF_DOUBLES = 1e-12
+"""The same of doubles. Two floats are read as a double too, whose lower word is the first of them:
+that one may be off by 4,504 units in the last place for this, which is about ROUNDING."""
 VALUE_BYTES = 4
 """Size at which values of binary files are counted."""
 _TIMED = re.compile(
@@ -184,7 +188,16 @@ def _words(runs: Sequence[bytes], idle: bytes) -> int:
 
 
 def _words_of(data: bytes) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(data, np.uint32, len(data) // VALUE_BYTES)
+    """Return bytes as words, the last filled up with zeros."""
+    return np.frombuffer(data + bytes(-len(data) % VALUE_BYTES), np.uint32)
+
+
+def _is_near(a: npt.NDArray[Any], b: npt.NDArray[Any], rounding: float) -> npt.NDArray[np.bool_]:
+    """Return which numbers are the same but for rounding. Subnormal numbers have to be equal: they
+    are integers, seen as floats."""
+    with np.errstate(all="ignore"):
+        near = np.isclose(a, b, rtol=rounding, atol=0)
+        return near & ((np.abs(b) >= np.finfo(b.dtype).tiny) | (a == b))
 
 
 def bytes_differ(after: bytes, wanted: bytes, place: str) -> list[str]:
@@ -195,11 +208,9 @@ def bytes_differ(after: bytes, wanted: bytes, place: str) -> list[str]:
     if after == wanted:
         return []
     a, b = _words_of(after), _words_of(wanted)
-    with np.errstate(all="ignore"):
-        is_near = np.isclose(a.view(np.float32), b.view(np.float32), rtol=ROUNDING, atol=0)
+    is_near = _is_near(a.view(np.float32), b.view(np.float32), ROUNDING)
     if a.size % 2 == 0:
-        with np.errstate(all="ignore"):
-            near = np.isclose(a.view(np.float64), b.view(np.float64), rtol=ROUNDING, atol=0)
+        near = _is_near(a.view(np.float64), b.view(np.float64), ROUNDING_OF_DOUBLES)
         is_near |= np.repeat(near, 2)
     wrong = np.flatnonzero((a != b) & ~is_near)
     if not wrong.size:

@@ -56,7 +56,7 @@ def port_ptx(path: str | Path, options: PtxOptions, *, out: str | Path | None = 
     """Translate a PTX file to HIP; the file and its report are written under ``out``, if given.
 
     Raises:
-        UsageError: no such file, no PTX or rung; ``out`` holds a file that would be lost.
+        UsageError: no such file, host, PTX or rung; ``out`` holds a file that would be lost.
     """
     source = Path(path)
     if not source.is_file():
@@ -64,6 +64,8 @@ def port_ptx(path: str | Path, options: PtxOptions, *, out: str | Path | None = 
     for rung in options.numbers:
         if rung not in RUNGS:
             raise UsageError(f"no rung {rung} of PTX", seen=str(rung), do="choose from 0, 1, 2, 5")
+    if options.host is not None and not options.host.is_file():
+        raise UsageError("no such host", seen=str(options.host), do="name a .cu file")
     translated = translate_ptx(read_exact(source), name=source.name)
     if not translated.kernels:
         do = "give what nvcc -ptx or Triton writes"
@@ -99,8 +101,6 @@ def _climbed(translated: PtxTranslation, written: Path, options: PtxOptions) -> 
 def _unrunnable(translated: PtxTranslation, options: PtxOptions) -> str | None:
     if options.host is None:
         return "PTX has no host: name the program's CUDA source with --host"
-    if not options.host.is_file():
-        raise UsageError("no such host", seen=str(options.host), do="name a .cu file")
     return "not all of it was translated" if translated.unported else None
 
 

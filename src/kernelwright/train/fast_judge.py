@@ -10,9 +10,10 @@ counts where it refuses one, and every disagreement is logged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kernelwright.archive import Archive
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.digest import digest
 from kernelwright.core.evaluation import Evaluation
@@ -23,12 +24,15 @@ from kernelwright.tuner.admission import refusal
 from kernelwright.tuner.batches import measured
 from kernelwright.tuner.process import process_for
 from kernelwright.tuner.question import question_of, why_untunable
-from kernelwright.tuner.trials import TrialRunner
+from kernelwright.tuner.trials import TUNER_VERSION, TrialRunner
 
 STAGES = (8,)
 """Rounds of timing in which no answer drops out: a reward compares all of a group."""
 MOST = 64
 """Answers of one race at most."""
+NORMAL = "normal"
+"""The key of ``Candidate.normal`` in the schedule of the fast judge's trials. Those of searches and
+grids lack it: they pass an answer whose work the library does."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,19 @@ def can_try(judge: Judge) -> bool:
     return not why_untunable(judge)
 
 
+def past_trials(archive: Archive, judge: Judge) -> dict[str, Trial]:
+    """Return the fast judge's trials of a task in this environment, by ``Candidate.normal``."""
+    found = archive.trials(
+        judge.task.digest, environment=judge.environment.digest, version=TUNER_VERSION
+    )
+    return {trial.schedule[NORMAL]: trial for trial in found if NORMAL in trial.schedule}
+
+
 def trials_of(
     judge: Judge, candidates: Sequence[Candidate], fork_server: SharedForkServer
-) -> Mapping[str, Trial]:
-    """Return the trials of admitted candidates by digest; none if the reference has no sure answer.
+) -> dict[str, Trial]:
+    """Return the trials of admitted candidates, by ``Candidate.normal``; none if the reference has
+    no sure answer.
 
     Raises:
         DeviceError: the tuner's process cannot be started.
@@ -61,14 +74,17 @@ def trials_of(
     if question is None:
         return {}
     dialects = sorted({candidate.dialect for candidate in candidates})
-    proposals = [Proposal(candidate, "policy") for candidate in candidates]
+    proposals = [
+        Proposal(candidate, "policy", schedule={NORMAL: candidate.normal})
+        for candidate in candidates
+    ]
     with process_for(judge, dialects, fork_server) as process:
         process.is_ours_only = False
         process.give(question)
         runner = TrialRunner(process, judge.device_lock, must_work=True)
         with runner.at_work():
             races = [*measured(process, runner, proposals, most=MOST, stages=STAGES)]
-    return {proposal.candidate.digest: trial for race in races for proposal, trial in race}
+    return {proposal.candidate.normal: trial for race in races for proposal, trial in race}
 
 
 def rejection(judge: Judge, candidate: Candidate) -> Evaluation | None:

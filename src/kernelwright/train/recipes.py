@@ -46,6 +46,7 @@ MOST: Mapping[str, float] = {
     "rank": 4096,
     "learning_rate": 1,
     "temperature": 100,
+    "audit": 1,
 }
 """Upper bounds of settings: the largest seed that generators accept, and for the others the largest
 values that make sense. The lower bound is 0."""

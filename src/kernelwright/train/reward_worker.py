@@ -76,6 +76,9 @@ class TaskSession:
     """The best speedup of earlier sessions (lower end of its interval), at least 1."""
     right: dict[str, Evaluation] = field(default_factory=dict)
     """Verdicts on candidates that passed the check without timing, by ``Candidate.normal``."""
+    past: dict[str, Evaluation] = field(default_factory=dict)
+    """By ``Candidate.normal``: the judge's verdicts of earlier sessions, if the fast judge judges.
+    Its speedups are over eager, so these are not among ``known``."""
     audits: dict[str, tuple[Evaluation, bool]] = field(default_factory=dict)
     """By ``Candidate.normal``: the judge's verdicts on answers of the fast judge that were audited,
     and whether both disagree."""
@@ -171,13 +174,13 @@ class RewardWorker:
                 task.digest, device=self.device.key, judge_version=JUDGE_VERSION
             )
             mine = [pair for pair in history if self._here.is_of(pair[1].environment)]
-            if self.fast is not None:  # speedups over the library and over eager do not compare
-                mine = []
-            known = {p.candidate.normal: found for p, found in ranking.latest(mine)}
-            best = max((s.low for found in known.values() if (s := found.speedup)), default=1.0)
-            self._sessions[task.digest] = TaskSession(
-                {k: (v, None) for k, v in known.items()}, best
-            )
+            past = {p.candidate.normal: found for p, found in ranking.latest(mine)}
+            best = max((s.low for found in past.values() if (s := found.speedup)), default=1.0)
+            self._sessions[task.digest] = session = TaskSession({}, best)
+            if self.fast is None:
+                session.known = {k: (v, None) for k, v in past.items()}
+            else:
+                session.past = past
         return self._sessions[task.digest]
 
     @cached_property
@@ -227,24 +230,23 @@ class RewardWorker:
             return
         judge = self._open(unjudged[0].answer.task)
         if not fast_judge.can_try(judge):
+            session.known = {k: (v, None) for k, v in session.past.items()} | session.known
+            unjudged = self._unjudged([parsed.answer for parsed in unjudged], session)
             for parsed, verdict in self._evaluated(unjudged, session, timed=True):
                 self._conclude(parsed, verdict, session)
             return
         run, environment = self._runs[judge.task.digest], judge.environment
-        past = self.archive.trials(
-            judge.task.digest, environment=environment.digest, version=TUNER_VERSION
-        )
-        trials = {trial.candidate: trial for trial in past}
+        trials = fast_judge.past_trials(self.archive, judge)
         verdicts = {p.normal: fast_judge.rejection(judge, p.candidate) for p in unjudged}
         admitted = [parsed.candidate for parsed in unjudged if verdicts[parsed.normal] is None]
-        fresh = [candidate for candidate in admitted if candidate.digest not in trials]
+        fresh = [candidate for candidate in admitted if candidate.normal not in trials]
         found = fast_judge.trials_of(judge, fresh, self._fork_server)
         self.archive.add_trials(run, environment, TUNER_VERSION, [*found.values()])
         trials |= found
         for parsed in unjudged:
             self._propose(parsed)
             session.n_new += 1
-            trial = trials.get(parsed.candidate.digest)
+            trial = trials.get(parsed.normal)
             verdict = verdicts[parsed.normal]
             if verdict is None and trial is not None:
                 verdict = trial.as_evaluation(judge.task, environment)
@@ -255,11 +257,13 @@ class RewardWorker:
     def _audited(
         self, parsed: ParsedAnswer, verdict: Evaluation | None, session: TaskSession
     ) -> Evaluation:
-        """Judge an answer and archive the verdict; return what counts: it, if it refuses the answer
-        or if there is no other ``verdict``."""
-        task = parsed.answer.task
-        audit = self._open(task).evaluate(parsed.candidate)
-        self.archive.add_evaluation(self._runs[task.digest], audit)
+        """Judge an answer and archive the verdict, unless it was judged in an earlier session;
+        return what counts: the verdict of the judge, if it refuses the answer or if there is no
+        other ``verdict``."""
+        task, audit = parsed.answer.task, session.past.get(parsed.normal)
+        if audit is None or (audit.passed and audit.timing is None):
+            audit = self._open(task).evaluate(parsed.candidate)
+            self.archive.add_evaluation(self._runs[task.digest], audit)
         if audit.status is FAULT and verdict is not None:
             return verdict
         if verdict is None:

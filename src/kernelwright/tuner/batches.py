@@ -12,9 +12,10 @@ from kernelwright.tuner.process import TunerProcess
 from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.racing import STAGES
 from kernelwright.tuner.trials import TrialRunner
+from kernelwright.tuner.tuner import AHEAD
 
-AHEAD, LEAST = 24, 4
-"""Candidates that are compiled or wait for a race, and the fewest of a race, as in a search."""
+LEAST = 4
+"""Number of candidates in a race at least, while there are as many."""
 
 
 def measured(

@@ -16,8 +16,10 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.judge.compare.float8 import computing_with
 from kernelwright.judge.compare.outputs import compare
+from kernelwright.judge.compare.pieces import same_bits
 from kernelwright.judge.refusal import WrongValues
 from kernelwright.judge.sandbox.blank import WORTH_BYTES, made_blank
+from kernelwright.judge.sandbox.layout import flat_source
 from kernelwright.judge.sandbox.weights import load_weights
 from kernelwright.loaders import open_reference
 from kernelwright.loaders.plain import flatten
@@ -135,6 +137,29 @@ def nothing_left_over() -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(False)
+
+
+@contextlib.contextmanager
+def nothing_overwritten(question: Question) -> Iterator[None]:
+    """Context for calls of a candidate, which may write to neither arguments nor weights: all
+    candidates share them, so the others would be wrong. At its end they are as before.
+
+    Raises:
+        Unfit: the candidate has written to them.
+    """
+    tensors = tree_leaves((question.arguments, dict(question.state)))
+    places = [flat_source(t.detach()) for t in tensors if isinstance(t, torch.Tensor) and t.numel()]
+    copies = [place.clone() for place in places]
+    is_changed = False
+    try:
+        yield
+    finally:
+        for place, copy in zip(places, copies, strict=True):
+            if not same_bits(place, copy):
+                place.copy_(copy)
+                is_changed = True
+    if is_changed:
+        raise Unfit(TrialOutcome.WRONG, "it writes to its arguments or weights")
 
 
 def require_own_work(module: torch.nn.Module, question: Question) -> None:

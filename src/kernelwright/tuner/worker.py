@@ -193,9 +193,13 @@ class Worker:
         module = modules.constructed(kind, self.question)
         modules.require_own_kernels(module, self.question.arguments)
         self.modules[entrant.name] = module
-        if entrant.must_work:
-            modules.require_own_work(module, self.question)
-        with modules.nothing_left_over() if entrant.is_foreign else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            if entrant.is_foreign:
+                stack.enter_context(modules.nothing_overwritten(self.question))
+            if entrant.must_work:
+                modules.require_own_work(module, self.question)
+            if entrant.is_foreign:
+                stack.enter_context(modules.nothing_left_over())
             result = self.call(entrant.name)
         with self._one_thread():
             modules.require_right(result, self.question)

@@ -1,4 +1,4 @@
-"""Changes of a row's C: each of them makes the row wrong."""
+"""Changes of a row's C: almost all of them make the row wrong."""
 
 FLIPS = (("d = 0;", "d = 1;"), (" + ", " - "), (" - ", " + "), (" * ", " + "),
          (" ? ", " == 0 ? "), (" < ", " >= "),
@@ -12,7 +12,7 @@ OTHERS = (("p = ", "p = !"), ("*)at", "*)(at + 16)"), ("ATOMIC(add", "ATOMIC(xor
           ("ATOMIC(inc", "ATOMIC(add"), ("ATOMIC(dec", "ATOMIC(inc"),
           ("shared_at(at)", "shared_at(at + 16)"),
           (", a)", ", a + 1)"), (", a, ", ", a + 1, "), (", expected, ", ", ~expected, "),
-          ("(a)", "(!a)"), ("barrier();", ";"), ("FENCE(", "(void)("),
+          ("(a)", "(a - a)"), ("barrier();", ";"), ("FENCE(", "(void)("),
           ("TRAP();", ";"))  # fmt: skip
 """Changes of rows that have no operator."""
 

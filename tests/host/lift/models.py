@@ -2,6 +2,7 @@
 
 import math
 import struct
+from fractions import Fraction
 
 import numpy as np
 
@@ -177,8 +178,6 @@ def r2p(mods, v):
 
 def exact(op, a, b, c=0.0):
     """Return op's sum or product as a fraction; None if an operand is not finite."""
-    from fractions import Fraction
-
     if not all(map(math.isfinite, (a, b, c))):
         return None
     x, y, z = Fraction(a), Fraction(b), Fraction(c)
@@ -188,8 +187,6 @@ def exact(op, a, b, c=0.0):
 def rounded(value, mode, single):
     """Return a fraction as a float, towards minus (RM) or plus infinity (RP) or zero (RZ), or to
     the nearest."""
-    from fractions import Fraction
-
     make = np.float32 if single else np.float64
     near = nearest32(value) if single else np.float64(as_float(value))
     if mode == "RN" or (np.isfinite(near) and Fraction(float(near)) == value):
@@ -210,8 +207,6 @@ def as_float(value):
 
 def nearest32(value):
     """Return the single nearest to a fraction, without rounding to a double first."""
-    from fractions import Fraction
-
     near = np.float32(as_float(value))
     places = [near, np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))]
     finite = [x for x in places if np.isfinite(x)]
@@ -344,8 +339,6 @@ def frnd(mods, v):
 
 
 def i2f(mods, v):
-    from fractions import Fraction
-
     type_ = integer_of(mods)
     n = int(type_[1:])
     a = v["a"] & ((1 << n) - 1)
@@ -375,8 +368,6 @@ def f2f(mods, v):
     mode = next((m for m in mods if m in ("RM", "RP", "RZ")), "RN")
     if not math.isfinite(x) or x == 0:
         return {"d": bits32(x)}
-    from fractions import Fraction
-
     return {"d": bits32(rounded(Fraction(x), mode, single=True))}
 
 
@@ -437,7 +428,58 @@ def minmax_of_three(mods, v):
     return minmax(mods, v | {"a": minmax(mods, v)["d"], "b": v["c"]})
 
 
+def brain_bits(x):
+    """Return the bits of the nearest number of bfloat16, the even one of two, of a fraction."""
+    size = abs(x)
+    exponent = -126
+    if size >= 2.0**-126:
+        exponent = math.frexp(float(size))[1] - 1
+        exponent -= size < 2.0**exponent  # the float may have been rounded up
+    last = Fraction(2) ** (exponent - 7)
+    nearest = round(size / last) * last
+    image = 0x7F80 if nearest >= 2**128 else bits32(float(nearest)) >> 16
+    return image | (x < 0) << 15
+
+
+def fused_brains(a, b, c):
+    """Return a * b + c in bfloat16, rounded once; operands and result are bits."""
+    x, y, z = (f32(k << 16) for k in (a, b, c))
+    if not all(map(math.isfinite, (x, y, z))):
+        total = x * y + z
+        return 0x7FFF if math.isnan(total) else bits32(total) >> 16
+    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    both_negative = math.copysign(1, x * y) < 0 and math.copysign(1, z) < 0
+    return brain_bits(exact) if exact else both_negative << 15
+
+
+def smaller_brain(a, b, *, is_min):
+    value = fmnmx(single=True)([], {"a": a << 16, "b": b << 16, "is_min": is_min})["d"]
+    return 0x7FFF if math.isnan(f32(value)) else value >> 16
+
+
+def brains(name):
+    """Two numbers of bfloat16 at once."""
+
+    def run(_mods, v):
+        if "high" in v:
+            pair = v["low"] | v["high"] << 16
+            v = v | {"c" if "b" in v else "b": pair}
+        d = 0
+        for k in (0, 16):
+            a, b, c, x, y = (v.get(operand, 0) >> k & 0xFFFF for operand in "abcxy")
+            if name == "HMNMX2":
+                d |= smaller_brain(x, y, is_min=v["is_min"]) << k
+            elif name == "HADD2":
+                d |= fused_brains(a, 0x3F80, b) << k
+            else:
+                d |= fused_brains(a, b, 0x8000 if name == "HMUL2" else c) << k
+        return {"d": d}
+
+    return run
+
+
 MODELS = {
+    **{name: brains(name) for name in ("HADD2", "HMUL2", "HFMA2", "HMNMX2")},
     "IDP": byte_products, "VABSDIFF4": byte_differences, "VIMNMX3": minmax_of_three,
     "MOV": lambda m, v: {"d": v["a"]},
     "IMAD": imad, "IADD3": iadd3, "VIADD": lambda m, v: {"d": (v["a"] + v["b"]) & M32},

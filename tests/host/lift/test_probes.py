@@ -1,6 +1,6 @@
 """Each row of arithmetic, run on edges and at random, against a model made from its mnemonic.
 
-Rows of memory and of warps are in test_warp_rows.py. Rows of approximations and halves are not
+Rows of memory and of warps are in test_warp_rows.py. Rows of approximations and of halves are not
 here: whole programs check them (test_port.py, benchmarks/port_assembly.py), and a GPU
 (benchmarks/port_hardware.py).
 """
@@ -25,6 +25,8 @@ from kernelwright.lift.rows import bind, rows
 pytestmark = pytest.mark.skipif(
     machine.emulation_missing() is not None, reason=str(machine.emulation_missing())
 )
+BRAINS = {"high": ("-2.5", 0xC020), "low": ("0.046875", 0x3D40)}
+"""Immediates of bfloat16: their text and their bits."""
 IMMEDIATES = {"table": 0xCA, "n": 0x1B, "mask": 0x5B, "s": 0xD8, "t": 0x2E}
 EDGES = (0, 1, 2, 0x1F, 0x20, 0x21, 0x3F, 0x40, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000,
          0xBF000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x00000001, 0x80000001, 0x7F7FFFFF,
@@ -40,7 +42,8 @@ BANKS = KernelBanks(Cubin(), KernelFacts())
 def is_modelled(row):
     base = row.sass.partition(".")[0].removeprefix("U")
     kinds = {slot.kind for slot in row.slots}
-    return base in MODELS and not kinds & {"h2", "bank", "global", "near"}
+    left = {"bank", "global", "near"} if "BF16_V2" in row.sass else {"h2", "bank", "global", "near"}
+    return base in MODELS and not kinds & left
 
 
 ROWS = [row for forms in rows().values() for row in forms if is_modelled(row)]
@@ -60,6 +63,10 @@ def placed(row):
         elif slot.kind == "imm":
             inputs[slot.name] = (None, IMMEDIATES[slot.name])
             texts.append(hex(IMMEDIATES[slot.name]))
+        elif slot.kind == "brain":
+            text, bits = BRAINS[slot.name]
+            inputs[slot.name] = (None, bits)
+            texts.append(text)
         elif slot.kind.isupper():
             texts.append(slot.kind)
         else:

@@ -148,7 +148,7 @@ def test_a_changed_row_is_noticed(tmp_path):
     assert not unnoticed
 
 
-def test_rows_without_a_model_have_no_result():
+def test_every_row_that_names_memory_has_a_model_or_changes_nothing():
     bases = {base_of(row) for row in ROWS} | UNCHANGED
     tables = {base_of(row) for forms in rows().values() for row in forms
               if any(slot.kind in ("global", "near", "bank") for slot in row.slots)}  # fmt: skip

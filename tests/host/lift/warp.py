@@ -30,7 +30,7 @@ BANKS = KernelBanks(
 )
 WARP = """
 enum { BLOCK, DEVICE, SYSTEM };  // scopes, which nothing reads here
-static _Alignas(16) u8 space[256], bank_room[64];  // changed rows access what lies beside the room
+static _Alignas(16) u8 space[256], variable_bank_room[64];  // changed rows access what is beside it
 static u8 *const room = space + 96;
 static u64 brought[128][32];
 static u32 active, lane_now, call_now, events[3];
@@ -68,7 +68,7 @@ void run_warp(void (*row)(const u32 *, u32 *), const u32 *in, u32 *out, u32 mask
   for (u32 pass = 0; pass < 4; ++pass)
     for (lane_now = 0; lane_now < 32; ++lane_now)
       if (mask >> lane_now & 1) {
-        __builtin_memcpy(room, memory, 64), __builtin_memcpy(bank_room, memory, 64);
+        __builtin_memcpy(room, memory, 64), __builtin_memcpy(variable_bank_room, memory, 64);
         events[0] = events[1] = events[2] = call_now = 0;
         row(in + 48 * lane_now, out + 16 * lane_now);
       }

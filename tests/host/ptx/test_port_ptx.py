@@ -15,6 +15,7 @@ from kernelwright.cli import main
 from kernelwright.dialects.amdgpu import compile_hip
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify.ptx.program import translate_ptx
+from kernelwright.port.corpus.pair import Assembly, hip_of_ptx
 
 PTX = Path(__file__).parent / "programs"
 """What nvcc 13 makes of programs of the port bench, for sm_80."""
@@ -49,6 +50,16 @@ def test_translated_kernels_leave_what_the_program_leaves(tmp_path, name):
     assert rung["status"] == "passed"
 
 
+@needs_amd
+@needs_emulation
+@pytest.mark.parametrize(("operation", "verified"), [("add.s32", "emulate"), ("sub.s32", "")])
+def test_a_corpus_has_no_kernel_that_left_other_values(operation, verified):
+    text = (PTX / "reduce_volatile_tail.ptx").read_text().replace("add.s32", operation)
+    host = PROGRAMS / "reduce_volatile_tail.cu"
+    hip, passed = hip_of_ptx((Assembly("sm_80", "ptx", text),), host, ("gfx1100",), True)
+    assert (bool(hip), passed) == (bool(verified), verified)
+
+
 @needs_emulation
 def test_a_wrong_kernel_fails_where_it_runs(tmp_path):
     wrong = tmp_path / "wrong.ptx"
@@ -79,6 +90,11 @@ def test_an_instruction_without_a_row_fails_lint(tmp_path):
         (["x.ptx", "--model", "m"], "--model goes with HIP and CUDA sources"),
         (["x.ptx"], "no kernel in this file"),
         (["y.ptx"], "no such file"),
+        (["x.ptx", "--html", "page.html"], "--html goes with HIP and CUDA sources"),
+        (["x.ptx", "-D", "N=3"], "-D goes with HIP and CUDA sources"),
+        (["x.ptx", "--to", "gfx1100", "--strict"], "--strict goes with HIP and CUDA sources"),
+        (["x.ptx", "--arg", "7"], "are for programs that are run"),
+        (["x.ptx", "--host", "absent.cu"], "no such host"),
     ],
 )
 def test_wrong_uses_are_refused(tmp_path, monkeypatch, words, message):
@@ -86,7 +102,8 @@ def test_wrong_uses_are_refused(tmp_path, monkeypatch, words, message):
     Path("x.ptx").write_text("")
     done = CliRunner().invoke(main, ["port", *words])
     assert done.exit_code == 2
-    assert message in done.output
+    assert message in " ".join(done.output.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["x.ptx"]
 
 
 @needs_amd

@@ -5,6 +5,7 @@ work that a file in torch may have done for it.
 """
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,8 @@ from kernelwright.core.candidate import Candidate
 from kernelwright.core.device import Device
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.core.trial import NO_JUDGE
+from kernelwright.core.trial import NO_JUDGE, Trial, TrialOutcome
+from kernelwright.proposers.swarm.answer import read
 from kernelwright.train.fast_judge import Fast
 from kernelwright.train.reward import by_speed, in_parts
 from kernelwright.train.reward_worker import PolicyAnswer, RewardWorker
@@ -37,6 +39,7 @@ def get_init_inputs():
 """
 TASK = Task("turned", "dataset", SOURCE.format(name="Model", forward="return x.t().contiguous()"))
 ANSWERS = {
+    "in place": "y = x.t().contiguous()\n        x[:] = 0.0\n        return y",
     "right": "return x.permute(1, 0).contiguous()",
     "slow": "for number in range(30):\n            y = x.t().contiguous()\n        return y",
     "wrong": "return x.contiguous().view(512, 256)",
@@ -71,9 +74,10 @@ def judged(opened, names):
 
 def test_answers_are_tried_and_the_right_ones_timed_over_eager(tmp_path):
     with worker(tmp_path, 0.0) as (opened, archive):
-        found = judged(opened, ["right", "slow", "wrong", "unwritten", "library", "not admitted"])
+        found = judged(opened, [name for name in ANSWERS if name != "right by luck"])
         statuses = {name: str(each.evaluation.status) for name, each in found.items()}
         assert statuses == {
+            "in place": "wrong_values",
             "right": "passed", "slow": "passed", "wrong": "wrong_values",
             "unwritten": "wrong_values", "library": "runtime_error", "not admitted": "rejected",
         }  # fmt: skip
@@ -86,10 +90,28 @@ def test_answers_are_tried_and_the_right_ones_timed_over_eager(tmp_path):
         assert advantages["right"] > advantages["wrong"] > advantages["not admitted"]
         assert archive.history(TASK.digest) == []  # trials are no verdicts
         trials = archive.trials_everywhere(TASK.digest)
-        assert len(trials) == 5 and {version for _, version, _ in trials} == {TUNER_VERSION}
+        assert len(trials) == 6 and {version for _, version, _ in trials} == {TUNER_VERSION}
         again = judged(opened, ["right"])["right"].evaluation
         assert again == found["right"].evaluation  # not timed until it is lucky
-        assert len(archive.trials_everywhere(TASK.digest)) == 5
+        assert len(archive.trials_everywhere(TASK.digest)) == 6
+
+
+def test_a_trial_of_a_search_does_not_say_that_an_answer_does_its_own_work(tmp_path):
+    with worker(tmp_path, 0.0) as (opened, archive):
+        environment = judged(opened, ["right"])["right"].evaluation.environment
+        name = Candidate(read(answered("library").text, "torch").code, "torch").digest
+        trial = Trial(name, "torch", TrialOutcome.MEASURED, {}, "", 1e3, 9e3, 8)
+        run = archive.start_run(TASK, Settings())
+        archive.add_trials(run, environment, TUNER_VERSION, [trial])
+        assert "the library does its work" in judged(opened, ["library"])["library"].evaluation.why
+
+
+def test_another_layout_of_an_answer_is_not_timed_again(tmp_path):
+    with worker(tmp_path, 0.0) as (opened, archive):
+        first = judged(opened, ["right"])["right"].evaluation
+        text = answered("right").text.replace("import torch\n", "import torch  # again\n", 1)
+        [([again], _)] = opened.judge([[replace(answered("right"), text=text)]])
+        assert again.evaluation == first and len(archive.trials_everywhere(TASK.digest)) == 1
 
 
 def test_an_audit_is_a_verdict_that_counts_where_it_refuses_an_answer(tmp_path):
@@ -104,6 +126,9 @@ def test_an_audit_is_a_verdict_that_counts_where_it_refuses_an_answer(tmp_path):
             assert each.evaluation == each.audit
             assert by_speed(each) <= 0.0
         assert len(archive.history(TASK.digest)) == 3
+        again = judged(opened, ["right by luck"])["right by luck"]
+        assert again.is_disputed and again.audit == lucky.audit
+        assert len(archive.history(TASK.digest)) == 3  # no text is judged until it is lucky
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])

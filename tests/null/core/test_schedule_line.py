@@ -43,6 +43,7 @@ def test_a_schedule_is_read_and_another_one_changes_nothing_else():
             'TILE_M, PRECISION, WARPS = 64, "ieee", 4',
             'TILE_M, PRECISION, WARPS = (\n 64, "ieee", 4)',
         ),
+        (", 4\n", ", 4; other = 1\n"),  # another statement would be lost with the line
         ("\n\ndef", "\nWARPS = 4\n\n\ndef"),
         ("import", "import ("),
     ],
@@ -53,6 +54,13 @@ def test_a_line_that_does_not_decide_the_schedule_is_none(old, new):
     assert schedule_line.read(text) == {}
     with pytest.raises(ValueError, match="the file's schedule is"):
         schedule_line.rewritten(text, SCHEDULE)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_the_line_is_found_whatever_ends_lines(end):
+    text = FILE.replace("import triton\n", f"import triton{end}\f\n")
+    other = {**SCHEDULE, "WARPS": 8}
+    assert schedule_line.rewritten(text, other) == text.replace('"ieee", 4', '"ieee", 8')
 
 
 def test_a_schedule_of_other_names_or_values_is_refused():

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,13 +11,15 @@ pytest.importorskip("pyarrow")
 
 from kernelwright.archive import Archive
 from kernelwright.core import schedule_line
-from kernelwright.core.candidate import Candidate
+from kernelwright.core.call import EXAM, Call, Outcome
+from kernelwright.core.candidate import Candidate, Exemplar
 from kernelwright.core.errors import UsageError
 from kernelwright.core.evaluation import Environment
 from kernelwright.core.schedule_line import LINE, OF
 from kernelwright.core.settings import Settings
 from kernelwright.core.trial import Trial, TrialOutcome
 from kernelwright.dataset import Grids, build_dataset, open_pairs
+from kernelwright.dataset.answer import answer, choice
 from kernelwright.dataset.grid import build_grid, open_grid
 from kernelwright.dataset.pairs import MEASURED
 from kernelwright.suites.composed.lessons import PROPOSER, lessons
@@ -69,6 +72,10 @@ def test_a_grid_holds_the_text_and_the_time_of_every_schedule(url, tmp_path):
     ours = [row for row in rows if row.code]
     assert len(ours) == 8 and len(rows) == 9
     assert len({row.program for row in ours}) == 1
+    with Archive(url) as archive:
+        [base] = archive.proposals(ours[0].task_digest)
+    [own] = [row for row in rows if row.is_as_written]
+    assert own.code == base.candidate.source
     for row in ours:
         schedule = json.loads(row.schedule)
         assert schedule_line.read(row.code) == schedule
@@ -80,9 +87,30 @@ def test_a_grid_holds_the_text_and_the_time_of_every_schedule(url, tmp_path):
     assert "9 of 2 programs for 1 tasks" in card and "a GPU" in card and "a command" in card
 
 
+def test_tasks_of_an_exam_are_in_no_grid(url, tmp_path):
+    with Archive(url) as archive:
+        [task] = archive.tasks()
+        [run] = archive.runs(task.digest)
+        call = Call(
+            id="1", model="hf:x", purpose=EXAM, context=(), template="generator-3",
+            dialect="triton", parameters={}, messages=(), answer="", outcome=Outcome.ANSWERED,
+        )  # fmt: skip
+        archive.add_call(run.id, call)
+    assert build_grid([url], out=tmp_path / "grid", command="") == []
+
+
 def test_no_grid_is_read_from_another_folder(tmp_path):
     with pytest.raises(UsageError, match="holds no grid"):
         open_grid(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"temperature": 0}, {"temperature": math.nan}, {"contrast": 0.5}, {"contrast": math.nan}],
+)
+def test_numbers_that_draw_nothing_are_refused(said, tmp_path):
+    with pytest.raises(UsageError, match=r"drawn|out of range"):
+        Grids([tmp_path], **said)
 
 
 def built(url, tmp_path, **said):
@@ -123,6 +151,24 @@ def test_contrastive_lessons_show_kernels_of_clearly_different_speeds_that_are_s
     _, far = built(url, tmp_path, temperature=1e-3, contrast=2.5)
     assert len(json.loads(far[0].provenance)["shown"]) == 1  # no two are that far apart
     assert "eager" in pair.prompt[-1][1]
+
+
+def test_the_prose_credits_a_schedule_only_with_what_it_brings_to_the_same_program(url, tmp_path):
+    timed = [r for r in build_grid([url], out=tmp_path / "grid", command="") if r.code]
+    fast, slow = timed[-1], next(r for r in timed if r.time_ns)
+    found, other = (row.trial.as_evaluation(row.task, row.place) for row in (fast, slow))
+    shown = Exemplar(slow.proposal, other, "worse")
+    assert "times as fast" in choice(fast.proposal, found, [shown])
+    text = slow.code.replace("super().__init__()", "super().__init__()\n        self.x = 1")
+    edited = replace(slow.proposal, candidate=Candidate(text, "triton"))
+    assert choice(fast.proposal, found, [Exemplar(edited, other, "worse")]) == ""
+
+
+def test_the_prose_of_a_trial_compares_with_eager_code(url, tmp_path):
+    row = build_grid([url], out=tmp_path / "grid", command="")[-2]
+    found = row.trial.as_evaluation(row.task, row.place)
+    text = answer(replace(row.proposal, proposer="swarm"), found, None)
+    assert "eager mode" in text and "library setting" not in text
 
 
 def test_sft_learns_from_measured_schedules(url, tmp_path):

@@ -4,8 +4,9 @@ import pytest
 
 from kernelwright.core.errors import UsageError
 from kernelwright.lift import lift_text
+from kernelwright.lift.control import MOST_COPIES, flow_of
 from kernelwright.lift.cubin import Cubin
-from kernelwright.lift.sass import read_sass
+from kernelwright.lift.sass import Instruction, read_sass
 
 CUOBJDUMP = """
 	code for sm_80
@@ -110,6 +111,36 @@ def test_a_guarded_call_that_never_returns_is_a_jump_out_of_a_loop():
 def test_subroutines_that_call_themselves_are_not_lifted():
     program = lifted("CALL.REL.NOINC 0x10", "CALL.REL.NOINC 0x10", "RET.REL.NODEC R0 0x0")
     assert [found.text for found in program.unlifted] == ["CALL.REL.NOINC 0x10"]
+
+
+def test_a_kernel_whose_calls_need_too_many_copies_is_not_lifted():
+    """Each of these subroutines calls the next one twice."""
+    subroutines = []
+    for k in range(1, 20):
+        subroutines += [f"CALL.REL.NOINC {16 * (3 * k + 2):#x}"] * 2 + ["RET.REL.NODEC R0 0x0"]
+    program = lifted("CALL.REL.NOINC 0x20", "EXIT", *subroutines, "RET.REL.NODEC R0 0x0")
+    assert [found.text for found in program.unlifted] == ["CALL.REL.NOINC 0x20"]
+    assert not program.lifted
+
+
+def test_a_long_kernel_is_read_to_its_end():
+    n = MOST_COPIES + 9
+    reached = flow_of([Instruction(16 * k, k, "", "NOP", ()) for k in range(n)]).reached
+    assert len(reached) == n
+
+
+def test_a_call_under_a_condition_goes_on_with_the_next_instruction():
+    program = lifted("CALL.REL.NOINC P0, 0x30", "MOV R2, 0x7", "EXIT", "EXIT")
+    assert "R2 = " in program.c("amd.h")
+
+
+@pytest.mark.parametrize("address", ["0080", "10000"])
+def test_a_kernel_with_an_unreadable_line_is_not_lifted(address):
+    text = CUOBJDUMP.replace("/*0080*/                   NOP;", f"/*{address}*/   ?unknown R0 ;")
+    program = lift_text(text, Cubin(), name="far")
+    (found,) = program.unlifted
+    assert "?unknown" in found.text
+    assert not program.lifted
 
 
 def test_votes_are_of_the_lanes_of_the_mask_that_brought_them_together():

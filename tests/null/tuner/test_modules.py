@@ -2,10 +2,11 @@
 
 from types import SimpleNamespace
 
+import pytest
 import torch
 from torch import nn
 
-from kernelwright.tuner.modules import constructed
+from kernelwright.tuner.modules import Unfit, constructed, nothing_overwritten
 
 
 class Scaled(nn.Module):
@@ -29,3 +30,23 @@ def test_a_call_of_one_candidate_changes_no_buffer_of_another():
     assert other.norm.num_batches_tracked == 0
     assert [buffer._version for buffer in other.buffers()] == versions
     assert one.norm.weight.data_ptr() == other.norm.weight.data_ptr()
+
+
+@pytest.mark.parametrize("written", ["argument", "weight"])
+def test_what_a_candidate_writes_to_is_as_before_for_the_next_one(written):
+    tensors = {"argument": torch.randn(4, 6).t(), "weight": torch.full((3,), float("nan"))}
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
+    question = SimpleNamespace(
+        arguments=[{"x": tensors["argument"]}, 2, torch.empty(0)],
+        state={"w": tensors["weight"]},
+    )
+    with nothing_overwritten(question):
+        tensors[written].sum()
+    with pytest.raises(Unfit, match="writes to its arguments"), nothing_overwritten(question):
+        tensors[written][1:].zero_()
+    for name, tensor in tensors.items():
+        assert torch.equal(tensor.nan_to_num(7.0), before[name].nan_to_num(7.0))
+    with pytest.raises(KeyError), nothing_overwritten(question):
+        tensors[written].zero_()
+        raise KeyError
+    assert torch.equal(tensors[written].nan_to_num(7.0), before[written].nan_to_num(7.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -42,6 +43,13 @@ BUDGET = "5m"  # time for the models: a few files with three questions each
 NOT_RUN = "no program was run: --rungs 0,1,2 runs both sides on this CPU and compares them"
 LISTED = ("lint", "build")  # rungs whose details are the findings
 ONLY_LINT = (0,)
+OF_SOURCES = {
+    "is_strict": "--strict", "include": "-I", "define": "-D", "exclude": "--exclude",
+    "prices": "--price", "budget": "--budget", "patch": "--patch", "html": "--html",
+    "sarif": "--sarif",
+}  # fmt: skip
+"""Options that only ports of HIP and CUDA sources have, by their parameters."""
+OF_RUNS = "--arg, --stdin, --cwd, --time-limit and --compare are for programs that are run"
 Rungs = tuple[int, ...] | None
 N_SHOWN = 40  # findings listed on a terminal; the JSON report has all
 
@@ -86,7 +94,7 @@ _TRANSLATING = grouped(
         metavar="LIST",
         callback=_rungs,
         help="Check by 0 lint, 1 compile, 2 run on this CPU, 3 on an NVIDIA GPU, 4 on an AMD GPU, "
-        "5 AMD's instructions on this CPU. Default: 0,1; of Metal 0,1,2 with --task.",
+        "5 AMD's instructions on this CPU. Default: 0,1; more with --task or --host.",
     ),
     click.option(
         "--task",
@@ -239,7 +247,7 @@ def command(
         chosen = AssemblyOptions(to, rungs, host, running)
         return _answer(port_to_assembly(path, chosen, out=place), place)
     if _is_ptx(path, to):
-        return _answer(port_ptx(path, PtxOptions(arches, rungs, host, running), out=place), place)
+        return _answer(_of_ptx(path, place, PtxOptions(arches, rungs, host, running)), place)
     if to == "metal":
         _require_plain(running, models)
         return _answer(_to_metal(path, place, rungs, solved), place)
@@ -287,10 +295,25 @@ def _require_runs(running: RunOptions, rungs: Rungs) -> None:
     """Refuse options of runs if no rung runs a program."""
     if running != NO_OPTIONS and max(rungs or DEFAULT_RUNGS) < EMULATED:
         raise UsageError(
-            "--arg, --stdin, --cwd, --time-limit and --compare are for programs that are run",
+            OF_RUNS,
             seen="no rung that runs programs",
             do="add --rungs 0,1,2",
         )
+
+
+def _of_ptx(path: Path, place: Path, options: PtxOptions) -> PortReport:
+    if options.running != NO_OPTIONS and options.host is None:
+        raise UsageError(OF_RUNS, seen="no --host", do="add --host program.cu")
+    return port_ptx(path, options, out=place)
+
+
+def _require_no_sources() -> None:
+    """Refuse options that only ports of sources have."""
+    context = click.get_current_context()
+    for parameter, option in OF_SOURCES.items():
+        if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
+            do = "leave it out"
+            raise UsageError(f"{option} goes with HIP and CUDA sources", seen=option, do=do)
 
 
 def _is_ptx(path: Path, to: str) -> bool:
@@ -307,6 +330,8 @@ def _require_fitting(
     if host is not None and not by_tables:
         do = "leave it out, or name --to gfx1100"
         raise UsageError("--host goes with PTX and AMD targets", seen=f"--to {to}", do=do)
+    if by_tables or to == "metal":
+        _require_no_sources()
     if models and by_tables:
         do = "leave it out: machine code and PTX are translated by tables"
         raise UsageError("--model goes with HIP and CUDA sources", seen=models[0], do=do)

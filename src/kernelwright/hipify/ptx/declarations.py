@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernelwright.hipify.ptx.operands import stored_type
@@ -76,16 +78,22 @@ def parameter_type(parameter: Variable) -> str:
     return f"ptx_bytes<{parameter.n_bytes}, {parameter.alignment}>"
 
 
-def shared_declaration(variable: Variable) -> str:
+def shared_declaration(variable: Variable, name: str) -> str:
     kind, n = element_type(variable)
-    name = short_name(variable.name)
     if variable.count is None:
         return f"  extern __shared__ {kind} {name}[];"
     return f"  __shared__ {kind} {name}[{max(n, 1)}];"
 
 
-def short_name(name: str) -> str:
-    """Return the name of a variable in a function: the last part of a mangled one."""
+def short_names(variables: Iterable[Variable]) -> dict[str, str]:
+    """Return the C++ names of a function's shared variables: short ones where no two are alike."""
+    names = [variable.name for variable in variables if variable.space == "shared"]
+    n = Counter(map(_short_name, names))
+    return {name: s if n[s := _short_name(name)] == 1 else identifier(name) for name in names}
+
+
+def _short_name(name: str) -> str:
+    """Return the last part of a mangled name."""
     found = re.search(r"E(\d+)(\w+)$", name) if name.startswith("_ZZ") else None
     if found and len(found[2]) >= int(found[1]):
         return identifier(found[2][: int(found[1])]) + "_shared"

@@ -16,9 +16,10 @@ from kernelwright.hipify.ptx.declarations import (
     parameter_type,
     pointer_to,
     shared_declaration,
-    short_name,
+    short_names,
     signature,
 )
+from kernelwright.hipify.ptx.expressions import filled, is_atom, is_simple, plain, wrapped
 from kernelwright.hipify.ptx.instructions import (
     CALLS,
     JUMPS,
@@ -51,7 +52,6 @@ from kernelwright.hipify.ptx.reading import BYTES, Function, Instruction, Label,
 from kernelwright.hipify.ptx.rows import rows_of
 from kernelwright.hipify.ptx.uses import Start, Uses, find_uses
 
-_TEMPLATE = re.compile(r"\$([A-Za-z]+)(\d?)")
 _SAME_TYPE = re.compile(r"(\$\w+|[-+*&|^~() ]|<< \$\w+)+")
 """C++ whose type is that of its operands, if these are not narrower than int."""
 _COMPARISON = re.compile(r"(\$a) (==|!=|<|<=|>|>=) (\$b)")
@@ -59,6 +59,8 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _VECTORS = {"u8": "uchar", "s8": "char", "u16": "ushort", "s16": "short", "u32": "uint",
             "s32": "int", "f32": "float", "u64": "ulonglong", "s64": "longlong", "f64": "double",
             "b8": "uchar", "b16": "ushort", "b32": "uint", "b64": "ulonglong"}  # fmt: skip
+_READ = "ptx_read"
+"""A vector before its elements are assigned: no name that a variable of a program has."""
 MOST_FOLDED = 72
 """Characters of an expression that still stands in the place of its register."""
 KNOWN_FUNCTIONS = {
@@ -102,6 +104,10 @@ class _Writer:
     kept: set[str] = field(default_factory=set)
     """Registers that are variables."""
     uses: Uses = field(default_factory=Uses)
+    shared: dict[str, str] = field(default_factory=dict)
+    """Shared variables of the function → their C++ names."""
+    at_label: dict[str, int] = field(default_factory=dict)
+    """Labels → their blocks."""
 
     @property
     def operands(self) -> Operands:
@@ -112,10 +118,10 @@ class _Writer:
         instructions = [item for item in body if isinstance(item, Instruction)]
         bound = {id(now): self._bind(now) for now in instructions}
         self._choose_types([each for each in bound.values() if each is not None])
-        at_label = {name: block for block, _, _, labels in starts for name in labels}
+        self.shared = short_names(self.function.variables.values())
+        self.at_label = {name: block for block, _, _, labels in starts for name in labels}
         shape = [
-            self._shape(body[start:end], block, len(starts), at_label)
-            for block, start, end, _ in starts
+            self._shape(body[start:end], block, len(starts)) for block, start, end, _ in starts
         ]
         self.uses = find_uses(body, bound, starts, shape)
         lines = flow.written(self._blocks(starts, shape, bound))
@@ -188,7 +194,7 @@ class _Writer:
     def _address(self, variable: Variable) -> str:
         if variable.name in self.function.variables:
             if variable.space == "shared":
-                return f"((char*){short_name(variable.name)})"
+                return f"((char*){self.shared[variable.name]})"
             return pointer_to(variable)
         if self._parameter(variable.name) is not None:
             return f"((char*)&{self._place_of(variable)})"
@@ -222,38 +228,52 @@ class _Writer:
             done[block] = self._finished(shape[block], statements, last)
         return [done.get(block, flow.Block(())) for block in range(len(starts))]
 
-    def _shape(
-        self,
-        items: Sequence[Instruction | Label],
-        block: int,
-        n_blocks: int,
-        at_label: dict[str, int],
-    ) -> flow.Block:
+    def _shape(self, items: Sequence[Instruction | Label], block: int, n_blocks: int) -> flow.Block:
         """Return a block without its statements."""
         after = (block + 1,) if block + 1 < n_blocks else ()
         last = last_of(items)
-        if last is None:
+        if last is None or (is_jump(last) and self._why_not(last)):
             return flow.Block((), after)
-        if last.opcode in JUMPS:
-            target = at_label.get(last.operands[0])
-            if target is None:
-                return flow.Block(())
-            return flow.Block((), (target, *after) if last.guard else (target,))
-        if last.opcode.startswith("brx.idx"):
-            table = self.function.tables.get(last.operands[1], ())
-            return flow.Block((), tuple(at_label[name] for name in table), selector="0")
+        if is_jump(last):
+            targets = tuple(self.at_label[name] for name in self._aims(last))
+            if last.opcode not in JUMPS:
+                return flow.Block((), targets, selector="0")
+            return flow.Block((), (*targets, *after) if last.guard else targets)
         if (last.opcode in LEAVING or last.opcode == "trap") and not last.guard:
             return flow.Block(())
         return flow.Block((), after)
+
+    def _aims(self, jump: Instruction) -> tuple[str, ...]:
+        """Return the labels that a jump leads to."""
+        if jump.opcode in JUMPS:
+            return jump.operands
+        return self.function.tables.get(jump.operands[-1], ()) if jump.operands else ()
+
+    def _why_not(self, jump: Instruction) -> str:
+        """Return why a jump cannot be written; empty if it can."""
+        if len(jump.operands) != (1 if jump.opcode in JUMPS else 2):
+            return "no row takes these operands"
+        if jump.guard and jump.opcode not in JUMPS:
+            return "a jump to one of several labels has a guard"
+        aims = self._aims(jump)
+        if not aims or any(name not in self.at_label for name in aims):
+            return "its label is not in this function"
+        name = jump.guard.lstrip("!")
+        return f"{name} is no predicate" if name and self.stored.get(name) != "bool" else ""
 
     def _finished(
         self, outline: flow.Block, statements: list[str], last: Instruction | None
     ) -> flow.Block:
         condition, selector = None, ""
+        if last is not None and is_jump(last) and (reason := self._why_not(last)):
+            return flow.Block((*statements, self._left(last, reason)), outline.targets)
         if last is not None and last.opcode in JUMPS and last.guard and len(outline.targets) == 2:
             condition = self._condition(last.guard)
         if outline.selector and last is not None:
-            selector = self.operands.read(last.operands[0], "u32")
+            try:
+                selector = self.operands.read(last.operands[0], "u32")
+            except UnreadableError as error:
+                return flow.Block((*statements, self._left(last, str(error))))
         targets = outline.targets
         if condition is not None and targets[0] == targets[1]:
             condition, targets = None, targets[:1]
@@ -261,8 +281,8 @@ class _Writer:
 
     def _condition(self, guard: str) -> flow.Condition:
         value = self._value(guard.lstrip("!"))
-        if value is None:
-            return flow.Condition("false", "true")
+        if value is None or value.type != "bool":
+            raise UnreadableError(f"{guard.lstrip('!')} is no predicate")
         condition = flow.Condition(value.text, value.negated)
         return condition.negated if guard.startswith("!") else condition
 
@@ -271,14 +291,12 @@ class _Writer:
     def _statement(self, now: Instruction, bound: Bound | None) -> list[str]:
         try:
             text = self._text(now, bound)
+            condition = self._condition(now.guard).text if now.guard and text else ""
         except UnreadableError as error:
             return [self._left(now, str(error))]
         if not text:
             return []
-        if not now.guard:
-            return [text]
-        condition = self._condition(now.guard)
-        return [f"if ({condition.text}) {text}"]
+        return [f"if ({condition}) {text}" if condition else text]
 
     def _text(self, now: Instruction, bound: Bound | None) -> str:
         """Return an instruction's statement without its guard; empty if nothing is to be done."""
@@ -333,10 +351,10 @@ class _Writer:
                 self.kept.add(name)
                 words["p"] = words["q"] = identifier(name)
         if row.result is None:
-            return _plain(_filled(row.c, words)) + ";" if row.c else ""
+            return plain(filled(row.c, words)) + ";" if row.c else ""
         if vector := VECTOR.fullmatch(row.result.kind):
-            return self._spread(bound, vector, _filled(row.c, words))
-        return self._assigned(bound, _filled(row.c, words), moved)
+            return self._spread(bound, vector, filled(row.c, words))
+        return self._assigned(bound, filled(row.c, words), moved)
 
     def _moved(self, bound: Bound) -> str:
         """Return the type of bits that the instruction moves: a float's if a register says so."""
@@ -368,14 +386,16 @@ class _Writer:
             return False
         sources = [t for slot, t in bound.given if not slot.is_result]
         read = [r for t in sources for r in REGISTER.findall(t) if r in self.stored]
-        if any(self.uses.writes[r] > 1 for r in read) or any(t in CHANGING for t in sources):
+        if any(self.uses.writes[r] > 1 or r not in self.uses.ordered for r in read):
+            return False  # a source may have changed where the register is read
+        if any(t in CHANGING for t in sources):
             return False
         if name not in self.uses.ordered or len(text) > MOST_FOLDED:
             return False
-        return self.uses.reads[name] <= 1 or (_is_simple(text) and bound.row.c == "$a")
+        return self.uses.reads[name] <= 1 or (is_simple(text) and bound.row.c == "$a")
 
     def _folded(self, bound: Bound, text: str, value: str, kind: str, stored: str) -> Value:
-        is_atom = _is_atom(value)
+        is_whole = is_atom(value)
         opposite = ""
         if stored == "bool" and (found := _COMPARISON.fullmatch(bound.row.c)):
             kinds = {slot.kind for slot, _ in bound.given[1:]}
@@ -392,8 +412,8 @@ class _Writer:
             and _SAME_TYPE.fullmatch(bound.row.c) is not None
         )
         if is_exact or (bound.row.c == "$a" and kind == stored != "u16"):
-            return Value(value, stored, is_atom, opposite)
-        return Value(f"({stored}){value if is_atom else f'({value})'}", stored)
+            return Value(value, stored, is_whole, opposite)
+        return Value(f"({stored}){value if is_whole else f'({value})'}", stored)
 
     def _spread(self, bound: Bound, vector: re.Match[str], text: str) -> str:
         """Return the assignment of a vector's elements to registers."""
@@ -411,8 +431,8 @@ class _Writer:
             if stored is None:
                 raise UnreadableError(f"{name} is no register")
             self.kept.add(name)
-            lines.append(f"{identifier(name)} = {assigned(f'v.{part}', element, stored)};")
-        return f"{{ const {given} v = {text}; {' '.join(lines)} }}"
+            lines.append(f"{identifier(name)} = {assigned(f'{_READ}.{part}', element, stored)};")
+        return f"{{ const {given} {_READ} = {text}; {' '.join(lines)} }}"
 
     # ---- parameters and calls
 
@@ -516,7 +536,7 @@ class _Writer:
             if identifier(name) in words and name in self.kept:
                 by_type.setdefault(stored, []).append(identifier(name))
         for stored, listed in by_type.items():
-            yield from _wrapped(f"  {stored} ", listed)
+            yield from wrapped(f"  {stored} ", listed)
         for flag in ("carry", "unused"):
             if flag in words:
                 yield f"  bool {flag} = false;"
@@ -524,7 +544,7 @@ class _Writer:
     def _declared_variable(self, variable: Variable, words: set[str]) -> Iterator[str]:
         name = identifier(variable.name)
         if variable.space == "shared":
-            name = short_name(variable.name)
+            name = self.shared[variable.name]
         if name not in words:
             return
         if variable.space == "param":
@@ -532,53 +552,6 @@ class _Writer:
             return
         kind, n = element_type(variable)
         if variable.space == "shared":
-            yield shared_declaration(variable)
+            yield shared_declaration(variable, name)
         elif variable.space == "local":
             yield f"  {kind} {name}[{max(n, 1)}];"
-
-
-def _wrapped(head: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield declarations of at most 100 columns."""
-    line = head
-    for k, name in enumerate(names):
-        piece = name + (";" if k + 1 == len(names) else ",")
-        if len(line) + len(piece) > 98 and line != head:
-            yield line.rstrip()
-            line = " " * len(head)
-        line += piece + " "
-    yield line.rstrip()
-
-
-def _is_simple(text: str) -> bool:
-    return len(text) <= 24 and re.fullmatch(r"[\w.]+|\(?-?[\w.]+\)?|\(u64\)&\w+", text) is not None
-
-
-def _is_atom(text: str) -> bool:
-    """Return whether an operator before or behind an expression takes all of it: a name, a call, a
-    cast of one, or brackets."""
-    text = re.sub(r"^(\(\w+\))+", "", text)
-    found = re.match(r"[\w:.]*(<\w+>)?", text)
-    rest = text[found.end() :] if found else text
-    return not rest or (rest.startswith("(") and _closing(rest) == len(rest) - 1)
-
-
-def _closing(text: str) -> int:
-    """Return where the bracket is closed that a text begins with."""
-    depth = 0
-    for at, mark in enumerate(text):
-        depth += (mark == "(") - (mark == ")")
-        if depth == 0:
-            return at
-    return -1
-
-
-def _plain(text: str) -> str:
-    """Return an assignment without brackets around all that is assigned."""
-    left, mark, right = text.partition(" = ")
-    if mark and right.startswith("(") and _closing(right) == len(right) - 1:
-        return f"{left} = {right[1:-1]}"
-    return text
-
-
-def _filled(c: str, words: dict[str, str]) -> str:
-    return _TEMPLATE.sub(lambda found: words[found[1] + found[2]], c)

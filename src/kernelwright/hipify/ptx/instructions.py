@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from kernelwright.hipify.ptx.reading import Instruction, Label
+from kernelwright.hipify.ptx.reading import Instruction, Label, integer_of
 from kernelwright.hipify.ptx.rows import Row, Slot, entries, rows_of
 
 JUMPS = ("bra", "bra.uni")
@@ -97,8 +97,8 @@ def without_hint(now: Instruction) -> Instruction:
 
 
 def _is_limited(text: str, most: int) -> bool:
-    found = re.fullmatch(r"(0[xX][0-9a-fA-F]+|\d+)U?", text)
-    return found is not None and int(found[1], 0) <= most
+    value = integer_of(text)
+    return value is not None and 0 <= value <= most
 
 
 def elements(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from kernelwright.hipify.ptx.reading import BYTES, Variable
+from kernelwright.hipify.ptx.reading import BYTES, Variable, integer_of
 from kernelwright.hipify.table import TABLES
 
 STORED = {"pred": "bool", "f32": "f32", "f64": "f64"}
@@ -22,7 +22,6 @@ _PARTS = {"f16": "u16", "bf16": "u16", "f16x2": "u32", "bf16x2": "u32"}
 """Kinds that registers hold as bits."""
 _PLAIN = {"b8": "u8", "b16": "u16", "b32": "u32", "b64": "u64"}
 _MOVED = {"m32": ("f32", "u32"), "m64": ("f64", "u64")}
-_INTEGER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?")
 _REAL = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
 _SUM = re.compile(r"([%\w$.]+?)\s*([+-])\s*(-?(?:0[xX][0-9a-fA-F]+|\d+))")
 _ADDRESS = re.compile(r"\[\s*(.+?)\s*\]")
@@ -92,9 +91,8 @@ class Operands:
             return self._address(text, kind)
         if kind == "f32.f16" or kind == "f32.bf16":
             return f"(f32){self.read(text, kind.removeprefix('f32.'))}"
-        if found := _INTEGER.fullmatch(text):
-            whole = int(found[2]) if found[2].isdecimal() else int(found[2], 0)
-            return _literal(-whole if found[1] else whole, kind)
+        if (whole := integer_of(text)) is not None:
+            return _literal(whole, kind)
         if found := _REAL.fullmatch(text):
             return _real(found, kind)
         if re.fullmatch(r"-?\d+\.\d+", text) and kind in ("f32", "f64"):
@@ -123,8 +121,8 @@ class Operands:
 
     def _predicate(self, text: str) -> str:
         name, is_negated = text.removeprefix("!").strip(), text.startswith("!")
-        if found := _INTEGER.fullmatch(name):
-            return "true" if (int(found[2], 0) != 0) != is_negated else "false"
+        if (whole := integer_of(name)) is not None:
+            return "true" if (whole != 0) != is_negated else "false"
         value = self.value_of(name)
         if value is None or value.type != "bool":
             raise UnreadableError(f"{text} is no predicate")
@@ -251,10 +249,9 @@ def assigned(text: str, kind: str, stored: str) -> str:
 
 
 def _limited(text: str, most: int) -> str:
-    found = _INTEGER.fullmatch(text)
-    if found is None or found[1]:
+    value = integer_of(text)
+    if value is None or value < 0:
         raise UnreadableError(f"{text} is no literal")
-    value = int(found[2], 0) if not found[2].isdecimal() else int(found[2])
     if value > most:
         raise UnreadableError(f"{text} is more than {most}")
     return str(value)

@@ -13,12 +13,20 @@ from kernelwright.hipify.ptx.declarations import (
     identifier,
     parameter_type,
     pointer_to,
-    short_name,
     signature,
 )
 from kernelwright.hipify.ptx.function import Written, write_function
 from kernelwright.hipify.ptx.instructions import Untranslated
-from kernelwright.hipify.ptx.reading import BYTES, Function, Instruction, Module, Variable, read_ptx
+from kernelwright.hipify.ptx.operands import UnreadableError
+from kernelwright.hipify.ptx.reading import (
+    BYTES,
+    Function,
+    Instruction,
+    Module,
+    Variable,
+    integer_of,
+    read_ptx,
+)
 from kernelwright.hipify.translate import Translation, functions_text
 
 _HEAD = """// {name}, translated from PTX{target}. A kernel has the name of its machine code:
@@ -27,6 +35,8 @@ _HEAD = """// {name}, translated from PTX{target}. A kernel has the name of its 
 """
 NO_FUSING = "#pragma clang fp contract(off)\n"
 _WORD = re.compile(r"%?[A-Za-z_$][\w$]*")
+_PLACE = re.compile(r"(generic\(\s*)?([%A-Za-z_$][\w$]*)\s*(?(1)\))\s*(?:\+\s*(\w+))?")
+"""An address among initial values. Source: PTX ISA 9.0, section 5.4, initializers."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +68,12 @@ def translate_ptx(text: str, *, name: str = "program.ptx") -> PtxTranslation:
     left = [Untranslated(line, said, "it cannot be read", "report this line")
             for line, said in module.strays]  # fmt: skip
     left += [each for _, written in functions for each in written.untranslated]
+    variables = list(_variables(module, left))
     needs = ["ptx_types"]
     needs += [need for _, written in functions for need in written.needs]
     parts = [_HEAD.format(name=name, target=f" of {module.target}" if module.target else "")]
     parts += [functions_text(needs), NO_FUSING, "\n"]
-    parts += [f"{line}\n" for line in _variables(module)]
+    parts += [f"{line}\n" for line in variables]
     parts += [f"{signature(f)};\n" for f, _ in functions if not f.is_entry]
     parts += accessors
     parts += [f"\n{_text(function, written)}" for function, written in functions]
@@ -114,7 +125,7 @@ def _shared_variables(module: Module) -> tuple[dict[str, str], list[str]]:
                 function.variables[name] = variable
         elif users[name]:
             kind, n = element_type(variable)
-            own = short_name(name)
+            own = identifier(name)
             shared[name] = f"((char*){own}())"
             accessors.append(
                 f"static __device__ {kind}* {own}() {{ __shared__ {kind} memory[{max(n, 1)}]; "
@@ -123,48 +134,68 @@ def _shared_variables(module: Module) -> tuple[dict[str, str], list[str]]:
     return shared, accessors
 
 
-def _variables(module: Module) -> Iterator[str]:
-    """Yield declarations of the variables in global and constant memory."""
+def _variables(module: Module, left: list[Untranslated]) -> Iterator[str]:
+    """Yield declarations of the variables in global and constant memory.
+
+    Those whose initial values cannot be written are added to ``left``.
+    """
     for variable in module.variables.values():
         if variable.space not in ("global", "const"):
             continue
-        mark = "__constant__" if variable.space == "const" else "__device__"
         kind, n = element_type(variable)
         name = identifier(variable.name)
         if variable.is_extern:
             yield f'extern "C" __device__ {kind} {name}[{max(n, 1)}];'
             continue
-        if any(_WORD.match(word) for word in variable.initial):
-            yield _with_addresses(variable, module, name)
-            continue
-        start = f" = {{{', '.join(_words(variable, kind))}}}" if variable.initial else ""
+        mark = "__constant__" if variable.space == "const" else "__device__"
+        try:
+            if any(_WORD.match(word) for word in variable.initial):
+                yield _with_addresses(variable, module, name)
+                continue
+            start = f" = {{{', '.join(_words(variable, kind))}}}" if variable.initial else ""
+        except UnreadableError as error:
+            advice = "set it from the host, or write its C++ in this place"
+            left.append(Untranslated(variable.line, f"{variable.name} = …", str(error), advice))
+            start = ""
         yield f'extern "C" {{ {mark} {kind} {name}[{max(n, 1)}]{start}; }}'
 
 
 def _with_addresses(variable: Variable, module: Module, name: str) -> str:
     """Return a variable that holds addresses, such as a table of virtual functions."""
-    values = []
-    for word in variable.initial:
-        if word in module.functions:
-            values.append(f"(const void*)&{identifier(word)}")
-        elif word in module.variables:
-            values.append(f"(const void*){pointer_to(module.variables[word])}")
-        else:
-            values.append(f"(const void*){word}")
+    if BYTES.get(variable.type) != 8:
+        raise UnreadableError(f"an address in a variable of {variable.type}")
+    listed = ", ".join(f"(const void*){_address(word, module)}" for word in variable.initial)
     declared = "".join(
         f"{signature(module.functions[w])}; " for w in variable.initial
         if w in module.functions and module.functions[w].is_defined
     )  # fmt: skip
-    listed = ", ".join(values)
-    return (
-        f'{declared}\nextern "C" {{ __device__ const void* {name}[{len(values)}] = {{{listed}}}; }}'
-    )
+    n = max(variable.count or 0, len(variable.initial))
+    return f'{declared}\nextern "C" {{ __device__ const void* {name}[{n}] = {{{listed}}}; }}'
+
+
+def _address(word: str, module: Module) -> str:
+    """Return an initial value of 64 bits as an address or a number."""
+    if (value := integer_of(word)) is not None:
+        return str(value)
+    found = _PLACE.fullmatch(word)
+    offset = integer_of(found[3] or "0") if found else None
+    if found is None or offset is None:
+        raise UnreadableError(f"{word} is no initial value")
+    if found[2] in module.functions and not offset:
+        return f"&{identifier(found[2])}"
+    target = module.variables.get(found[2])
+    if target is None or target.space not in ("global", "const"):
+        raise UnreadableError(f"{found[2]} is not known here")
+    at = pointer_to(target)
+    return f"({at} + {offset})" if offset else at
 
 
 def _words(variable: Variable, kind: str) -> Iterator[str]:
     """Yield the initial value of a variable as elements of the type that it has in C++."""
-    size = BYTES[variable.type]
-    data = b"".join(_bytes_of(word, size, variable.type) for word in variable.initial)
+    size = BYTES.get(variable.type)
+    if size is None:
+        raise UnreadableError(f"a variable of {variable.type}")
+    data = b"".join(_bytes_of(word, size) for word in variable.initial)
     step = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "uint4": 16}[kind]
     data += bytes(-len(data) % step)
     for at in range(0, len(data), step):
@@ -177,7 +208,10 @@ def _words(variable: Variable, kind: str) -> Iterator[str]:
             yield f"{int.from_bytes(piece, 'little')}{end}"
 
 
-def _bytes_of(word: str, size: int, type_: str) -> bytes:
+def _bytes_of(word: str, size: int) -> bytes:
     if found := re.fullmatch(r"0[fFdD]([0-9a-fA-F]+)", word):
         return bytes.fromhex(found[1])[::-1]
-    return (int(word.rstrip("U"), 0) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    value = integer_of(word)
+    if value is None:
+        raise UnreadableError(f"{word} is no initial value")
+    return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -36,6 +36,9 @@ BYTES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf1
          "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
          "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16}  # fmt: skip
 """Bytes of PTX's types. Source: PTX ISA 9.0, section 5.2."""
+_WHOLE = re.compile(r"(-?)(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|[1-9]\d*)|0([0-7]*))U?")
+_ENDING = ("ret", "exit", "trap", "bra", "brx")
+"""The first words of instructions that nothing is executed behind, unless they have a guard."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,8 @@ class _Reader:
         self.function: Function | None = None
         self.scopes: list[dict[str, str]] = []
         self.labels: set[str] = set()
+        self.taken: set[str] = set()
+        """Names of C++ that are taken in the function: its own, and the module's before it."""
         self.jumps: list[tuple[int, str, list[dict[str, str]]]] = []
         """Jumps of the function: their places, operands, and the scopes that they stand in."""
 
@@ -147,6 +152,8 @@ class _Reader:
                 self._in_function()
             else:
                 self._outside()
+        if self.function is not None:
+            self.module.strays.append((self.function.line, f"{self.function.name}: no end of it"))
 
     def _skipped(self) -> int:
         found = _SPACE.match(self.text, self.at)
@@ -184,6 +191,7 @@ class _Reader:
             self.module.functions[function.name] = function
         if function.is_defined:
             self.function, self.scopes, self.labels, self.jumps = function, [{}], set(), []
+            self.taken = {_plain(n) for n in (*self.module.variables, *self.module.functions)}
 
     def _in_function(self) -> None:
         assert self.function is not None
@@ -196,6 +204,7 @@ class _Reader:
             self.at += 1
             if not self.scopes:
                 self._aim_jumps()
+                self._end()
                 self.function = None
         elif found := _LABEL.match(self.text, self.at):
             self._label(found)
@@ -218,9 +227,7 @@ class _Reader:
                 if prototype := _HEAD.match(head):
                     self.function.prototypes[name] = _signature(prototype, line)
             return
-        unique = self._unique(name)
-        self.labels.add(unique)
-        self.function.body.append(Label(unique))
+        self.function.body.append(Label(self._unique(name, self.labels)))
 
     def _aim_jumps(self) -> None:
         """Give jumps the names of their labels, which may stand behind them."""
@@ -232,14 +239,22 @@ class _Reader:
             assert isinstance(now, Instruction)
             self.function.body[at] = replace(now, operands=operands)
 
-    def _unique(self, name: str) -> str:
-        """Return the name in this function of a name that this scope declares."""
+    def _end(self) -> None:
+        """Return at the end of the function, as PTX does without being told to."""
         assert self.function is not None
-        taken = {*self.function.registers, *self.function.variables, *self.labels}
+        body = self.function.body
+        last = body[-1] if body else None
+        is_instruction = isinstance(last, Instruction) and not last.guard
+        if not (is_instruction and last.opcode.partition(".")[0] in _ENDING):
+            body.append(Instruction(self._line(), "ret", ()))
+
+    def _unique(self, name: str, taken: set[str]) -> str:
+        """Return the name in this function of a name that this scope declares."""
         unique, k = name, 0
-        while unique in taken:
+        while _plain(unique) in taken:
             k += 1
             unique = f"{name}_{k}"
+        taken.add(_plain(unique))
         self.scopes[-1][name] = unique
         return unique
 
@@ -277,7 +292,7 @@ class _Reader:
             return
         if variables := list(_variables(statement, line)):
             for each in variables:
-                name = self._unique(each.name)
+                name = self._unique(each.name, self.taken)
                 function.variables[name] = replace(each, name=name)
             return
         if not statement:
@@ -302,7 +317,21 @@ class _Reader:
             several = _SEVERAL.fullmatch(name)
             names = [f"{several[1]}{k}" for k in range(int(several[2]))] if several else [name]
             for each in names:
-                self.function.registers[self._unique(each)] = found[1]
+                self.function.registers[self._unique(each, self.taken)] = found[1]
+
+
+def _plain(name: str) -> str:
+    """Return what PTX's name has in common with all that are the same in C++."""
+    return re.sub(r"\W", "_", name.lstrip("%"))
+
+
+def integer_of(text: str) -> int | None:
+    """Return the value of an integer literal; None if the text is none."""
+    found = _WHOLE.fullmatch(text)
+    if found is None:
+        return None
+    value = int(found[2], 0) if found[2] else int(found[3] or "0", 8)
+    return -value if found[1] else value
 
 
 def split_operands(text: str) -> Iterator[str]:

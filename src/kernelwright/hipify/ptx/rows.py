@@ -76,7 +76,8 @@ class Entry:
         form = _replaced(self.form, {f"{{{name}}}": key for name, key in chosen.items()} | values)
         slots, second = _slots(form)
         c = _replaced(self.c, values)
-        return Row(self.ptx, slots, second, c, self.needs, self.is_pure and "carry" not in c)
+        is_pure = self.is_pure and second is None and "carry" not in c
+        return Row(self.ptx, slots, second, c, self.needs, is_pure)
 
 
 @cache

@@ -80,10 +80,10 @@ class PortPair:
     """Registers, LDS, scratch and spills by kernel and target."""
     assembly: tuple[Assembly, ...]
     ptx_hip: str
-    """The HIP that the PTX among the assembly was translated to; empty if not all of it was, or
-    there is none."""
+    """The HIP that the PTX among the assembly was translated to; empty if there is none, if not all
+    of it was translated, or if the HIP failed a rung."""
     ptx_verified: str
-    """The highest rung that this HIP passed: 'compile' or 'emulate'."""
+    """The highest rung that this HIP passed: 'compile' or 'emulate'; empty if there is no HIP."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _pair(
     notes = [f for file in report.files for f in file.translation.findings]
     states = (State.REPAIRED, State.CHANGED)
     assembly = _assembly(alone / name, Path(main.written), report.targets)
-    ptx_hip, ptx_verified = _of_ptx(assembly, alone / name, report.targets, is_run)
+    ptx_hip, ptx_verified = hip_of_ptx(assembly, alone / name, report.targets, is_run)
     return PortPair(
         path=name,
         **asdict(origin),
@@ -214,7 +214,7 @@ def _assembly(cuda: Path, hip: Path, targets: Sequence[str]) -> tuple[Assembly, 
     return tuple(found)
 
 
-def _of_ptx(
+def hip_of_ptx(
     assembly: Sequence[Assembly], cuda: Path, targets: Sequence[str], is_run: bool
 ) -> tuple[str, str]:
     """Return the HIP of a source's PTX and the highest rung that it passed; empty if it fails one.
@@ -231,6 +231,7 @@ def _of_ptx(
         except UsageError:  # there are no kernels in it
             return "", ""
     passed = {rung.name for rung in file.rungs if rung.status is RungStatus.PASSED}
-    if not {"lint", "compile"} <= passed:
+    is_failed = any(rung.status is RungStatus.FAILED for rung in file.rungs)
+    if is_failed or not {"lint", "compile"} <= passed:
         return "", ""
     return file.translation.text, "emulate" if "emulate" in passed else "compile"
