@@ -165,7 +165,7 @@ def costs_of(url: str) -> Costs:
 
 @click.command(help=__doc__)
 @click.option("--archive", "url", required=True, help="Take service times from this archive.")
-@click.option("--gpus", default="16,64,512", show_default=True)
+@click.option("--gpus", default="16,64,512,1024", show_default=True)
 @click.option("--append-ms", default=1.1, show_default=True, help="One append at the archive.")
 @click.option("--read-ms", default=1.1, show_default=True, help="One query at the archive.")
 @click.option("--step-ms", default=0.2, show_default=True, help="One step at the head.")

@@ -372,19 +372,15 @@ class Archive:
         """All trials of a task, oldest first, each with its environment and the tuner's version."""
         trial = tables.trial
         query = sa.select(trial).where(trial.c.task == task).order_by(trial.c.id)
-        versions = [row["tuner_version"] for row in self._read(query)]
         found = self._trials(query)
-        named = {digest for (_, digest), _ in found}
+        named = {row["environment"] for row, _ in found}
         places = {
             row["digest"]: Environment(row["device"], row["facts"])
             for row in self._read(
                 sa.select(tables.environment).where(tables.environment.c.digest.in_(named))
             )
         }
-        return [
-            (places[digest], version, one)
-            for version, ((_, digest), one) in zip(versions, found, strict=True)
-        ]
+        return [(places[row["environment"]], row["tuner_version"], one) for row, one in found]
 
     def past_trials(
         self, *, device: str, version: int, n: int, without_task: str = ""
@@ -404,19 +400,16 @@ class Archive:
             )
         )
         found: dict[tuple[str, str], list[Trial]] = {}
-        for of, one in self._trials(query.order_by(trial.c.id.desc()).limit(n)):
-            found.setdefault(of, []).append(one)
+        for row, one in self._trials(query.order_by(trial.c.id.desc()).limit(n)):
+            found.setdefault((row["task"], row["environment"]), []).append(one)
         return found
 
-    def _trials(self, query: sa.Select[Any]) -> list[tuple[tuple[str, str], Trial]]:
-        """The trials that a query selects, each with the digests of its task and environment."""
+    def _trials(self, query: sa.Select[Any]) -> list[tuple[sa.RowMapping, Trial]]:
+        """The trials that a query selects, each with its row."""
         its_own = query.with_only_columns(tables.trial.c.outline)
         known = sa.select(tables.outline).where(tables.outline.c.digest.in_(its_own))
         outlines = {row["digest"]: rows.to_outline(row) for row in self._read(known)}
-        return [
-            ((row["task"], row["environment"]), rows.to_trial(row, outlines))
-            for row in self._read(query)
-        ]
+        return [(row, rows.to_trial(row, outlines)) for row in self._read(query)]
 
     def counts(self) -> tuple[int, int]:
         """The numbers of all trials and of all verdicts."""

@@ -13,7 +13,7 @@ COMMANDS = {
     "accelerate": "Make a whole model faster by kernels where they pay.",
     "bench": "Search every task of a suite, or examine checkpoints on it.",
     "check": "Judge packaged kernels again, here and now.",
-    "dataset": "Make training pairs from archives.",
+    "dataset": "Make training pairs, and grids of measured schedules.",
     "doctor": "Show what this machine can do, and what is missing.",
     "export": "Write a judged kernel as a package that runs elsewhere.",
     "judge": "Judge a kernel, or folders of kernels.",

@@ -31,7 +31,7 @@ from kernelwright.loaders.reference import open_reference
 from kernelwright.report import facts
 from kernelwright.search.result import Progress
 from kernelwright.service.jobs import Asked, Job, Jobs
-from kernelwright.workers.workers import Workers
+from kernelwright.workers.workers import Workers, WorkersLost
 
 BEST, RECEIPT = "best.py", "receipt.json"
 PRELOADED = (__name__, "kernelwright.judge.judge", "kernelwright.proposers.rules.proposer")
@@ -143,8 +143,18 @@ def _judged(
 class Service:
     """Takes the jobs in the order in which they came, as many at a time as there are workers."""
 
-    def __init__(self, jobs: Jobs, settings: Settings, workers: Workers) -> None:
+    def __init__(
+        self,
+        jobs: Jobs,
+        settings: Settings,
+        workers: Workers,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``on_lost`` is called, in another thread, when ``lost`` is set."""
         self.jobs, self.settings = jobs, settings
+        self.lost: WorkersLost | None = None
+        """Why no job can be done any more; those that are open wait for the next start."""
+        self._on_lost, self._losing = on_lost, threading.Lock()
         self.here = workers.target(settings).here
         self._workers = workers
         self._is_over = threading.Event()
@@ -184,6 +194,12 @@ class Service:
             self.jobs.end(job, "done", result=found)
         except KeyboardInterrupt:
             self.jobs.change(job, state="waiting", progress="")
+        except WorkersLost as error:
+            self._is_over.set()
+            self.jobs.change(job, state="waiting", progress="")
+            if self._losing.acquire(blocking=False):  # the first thread that sees it
+                self.lost = error
+                self._on_lost()
         except KernelwrightError as error:
             self.jobs.end(job, "failed", error=error_facts(error))
         except OSError as error:

@@ -15,6 +15,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from functools import partial
@@ -29,10 +30,15 @@ from kernelwright.workers import node
 from kernelwright.workers.in_process import Ending
 from kernelwright.workers.node import Alike, Piece, Unlike
 from kernelwright.workers.residents import Resident, State
-from kernelwright.workers.workers import OnStep, Target
+from kernelwright.workers.workers import OnStep, Target, WorkersLost
 
-AUTO = "auto"
+AUTO, CLIENT = "auto", "ray://"
 POLL_S, CONNECT_S = 0.5, 10.0
+LOOK_S = 5.0
+"""Seconds between looks at whether the head still answers, while this process waits for work."""
+AWAY_S = 20.0
+"""Seconds for which the head may not answer. Ray's own limit is 60 s; it ends this process then,
+without an error (RAY_gcs_rpc_server_reconnect_timeout_s)."""
 HEAD = "node:__internal_head__"
 """The resource that only the head node has, by Ray's name."""
 NODE = "ray.io/node-id"
@@ -71,11 +77,15 @@ class ClusterWorkers:
         self._alike: Alike | None = None
         self._unlike: dict[str, Unlike] = {}
         self._running: set[Any] = set()
+        self._head = _Head(address)
+        # The process of a finished search takes the next one, with torch imported. It is made once,
+        # since Ray sends each one that is made to the head, and waits for that.
+        self._do = self._ray.remote(max_calls=0)(node.do)
         self._steps: _Steps | None = None
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> ClusterWorkers:
-        """Connect.
+        """Connect. Later calls raise WorkersLost if the head answers no more.
 
         Raises:
             DeviceError: no cluster answers, or none of its nodes has the device.
@@ -93,6 +103,8 @@ class ClusterWorkers:
             ) from error
         with contextlib.ExitStack() as stack:
             stack.callback(self._ray.shutdown)
+            if not self._address.startswith(CLIENT):
+                self._head = _Head(self._ray.get_runtime_context().gcs_address)
             self._needs = self._one_search()
             self.jobs = self._jobs or sum(map(self._fitting, self._nodes()))
             self._steps = stack.enter_context(_Steps(self._ray))
@@ -168,8 +180,8 @@ class ClusterWorkers:
         tell: OnStep | None = None,
         labels: Mapping[str, str],
     ) -> Any:
-        # The process of a finished search takes the next one, with torch imported.
-        remote = self._ray.remote(max_calls=0)(node.do).options(
+        self._head.require()
+        remote = self._do.options(
             num_cpus=needs["CPU"],
             num_gpus=needs.get("GPU", 0),
             resources=_model_of(needs),
@@ -182,6 +194,7 @@ class ClusterWorkers:
         return reference
 
     def _actor(self, begin: Callable[[], Any]) -> Any:
+        self._head.require()
         remote = self._ray.remote(node.NodeResident).options(
             num_cpus=self._needs["CPU"],
             num_gpus=self._needs.get("GPU", 0),
@@ -198,6 +211,7 @@ class ClusterWorkers:
 
     def is_alive(self, node_id: str) -> bool:
         """Whether a node, by Ray's name of it, is still there."""
+        self._head.require()
         return any(one["NodeID"] == node_id and one["Alive"] for one in self._ray.nodes())
 
     def refuse(self, unlike: Unlike) -> None:
@@ -211,10 +225,31 @@ class ClusterWorkers:
                 unlike.why,
             )
 
+    def get(self, reference: Any) -> Any:
+        """Wait for a result as Ray does, but not for a head that is gone.
+
+        Raises:
+            WorkersLost: the head is gone.
+            RayError: the work failed.
+        """
+        while True:
+            try:
+                return self._ray.get(reference, timeout=LOOK_S)
+            except self._ray.exceptions.GetTimeoutError:
+                self._head.require()
+            except self._ray.exceptions.RayError:
+                self._head.require()
+                raise
+
+    def kill(self, actor: Any) -> None:
+        """End an actor; where the head is gone its node ends it."""
+        if not self._head.is_lost:
+            self._ray.kill(actor)
+
     def _wait(self, reference: Any) -> Ending | Unlike:
         """Return how a piece of work ended, or the answer of a node that may not do it."""
         try:
-            found: Ending | Unlike = self._ray.get(reference)
+            found: Ending | Unlike = self.get(reference)
             return found
         except self._ray.exceptions.TaskCancelledError:
             return Ending(is_interrupted=True)
@@ -271,6 +306,33 @@ class ClusterWorkers:
         return wanted[0] if wanted else ""
 
 
+class _Head:
+    """The head of a cluster. Most calls of Ray wait for one that is gone, until Ray ends this
+    process."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self.is_lost = False
+
+    def require(self) -> None:
+        """Wait until the head answers, for ``AWAY_S`` at most.
+
+        Raises:
+            WorkersLost: it did not answer, now or earlier.
+        """
+        until_s = time.monotonic() + AWAY_S
+        while not self.is_lost:
+            with contextlib.suppress(OSError):
+                return _require_answer(self._address)
+            self.is_lost = time.monotonic() > until_s
+            time.sleep(POLL_S)
+        raise WorkersLost(
+            "the head of the Ray cluster is gone",
+            seen=f"nobody answers at {self._address}",
+            do="start the cluster again; the same command goes on",
+        )
+
+
 class _Steps:
     """Passes on what nodes say of their work to the functions that want to know, in a thread."""
 
@@ -312,7 +374,7 @@ class _Steps:
 
     def _pass_on(self) -> None:
         with contextlib.suppress(self._ray.exceptions.RayError):  # the head is gone, and says so
-            for number, step in self._ray.get(self._actor.take.remote()):
+            for number, step in self._ray.get(self._actor.take.remote(), timeout=AWAY_S):
                 if (on_step := self._wanted.get(number)) is not None:
                     on_step(step)
 
@@ -339,12 +401,14 @@ class _ClusterResident:
         if not begun:
             return "waiting"
         try:
-            place = self._ray.get(self._begun)
+            place = self._workers.get(self._begun)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from error
         except self._ray.exceptions.RayError:
             return "lost"
         if isinstance(place, Unlike):
             self._workers.refuse(place)
-            self._ray.kill(self._actor)
+            self._workers.kill(self._actor)
             self._begin()
             return "waiting"
         self._node = place
@@ -355,11 +419,11 @@ class _ClusterResident:
 
     def shutdown(self) -> None:
         self._thread.shutdown()
-        self._ray.kill(self._actor)
+        self._workers.kill(self._actor)
 
     def _call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         try:
-            return self._ray.get(self._actor.call.remote(call, arguments))
+            return self._workers.get(self._actor.call.remote(call, arguments))
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except self._ray.exceptions.RayError as error:
@@ -388,7 +452,7 @@ def _ray() -> Any:
 def _require_answer(address: str) -> None:
     """Raise OSError at once where Ray would try for minutes: nobody listens at HOST:PORT."""
     if address != AUTO:
-        host, _, port = address.removeprefix("ray://").rpartition(":")
+        host, _, port = address.removeprefix(CLIENT).rpartition(":")
         socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
 
 

@@ -169,7 +169,9 @@ class Steps:
 
 
 class NodeResident:
-    """An actor: a process that stays, with cores of its own."""
+    """An actor: a process that stays, with cores of its own. It is asked for its ``place`` first,
+    once: an error of ``begin`` is raised there, while one raised here would look like a lost node.
+    """
 
     def __init__(
         self, begin: Callable[[], Any], n_cores: int, alike: Alike | None, folder: str
@@ -178,12 +180,12 @@ class NodeResident:
         self._stack = contextlib.ExitStack()
         slot = WorkerSlot(cores=self._stack.enter_context(own_cores(n_cores)))
         slot.enter()
-        self._unlike = _compared(alike, slot)
-        if self._unlike is None:
-            begin()
+        self._begin, self._unlike = begin, _compared(alike, slot)
 
     def place(self) -> Unlike | str:
-        """Return Ray's name of the node, or why it may not be used."""
+        """Begin, and return Ray's name of the node, or why it may not be used."""
+        if self._unlike is None:
+            self._begin()
         return self._unlike or _node()
 
     def call(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

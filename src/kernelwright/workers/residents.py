@@ -16,7 +16,6 @@ from typing import Any, Literal, Protocol
 ENDS_S = 5.0
 """Seconds that a process has to exit after its owner was killed."""
 
-
 State = Literal["waiting", "running", "lost"]
 
 
@@ -27,7 +26,8 @@ class Resident(Protocol):
     def state(self) -> State:
         """Whether it waits for a node with room, runs, or was lost with its node.
 
-        A process that was killed by itself is known to be lost when it is called.
+        A process that was killed by itself is known to be lost when it is called. On a node, an
+        error with which it began is raised here.
         """
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kernelwright.core.device import Device
+from kernelwright.core.errors import DeviceError
 from kernelwright.core.settings import Settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import SharedForkServer, SharedForkServerProcess
@@ -20,6 +21,10 @@ from kernelwright.workers.residents import LocalResident, Resident
 from kernelwright.workers.slots import WHOLE_MACHINE, FreeSlots, WorkerSlot
 
 OnStep = Callable[[Any], None]
+
+
+class WorkersLost(DeviceError):
+    """No more work can be run, whatever it is."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,11 @@ class Workers(Protocol):
         needs_device: bool = True,
     ) -> Ending:
         """Run ``work(fork_server=...)`` when there is room, and return how it ended; see
-        ``in_process``. Work that needs no device waits for none."""
+        ``in_process``. Work that needs no device waits for none.
+
+        Raises:
+            WorkersLost: the head of the cluster is gone.
+        """
 
     def resident(self, begin: Callable[..., Any], *arguments: Any) -> Resident:
         """Begin a process that stays, and that calls ``begin`` once before anything else."""

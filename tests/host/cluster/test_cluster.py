@@ -179,6 +179,13 @@ def test_a_process_that_stays_is_replaced_where_its_node_is_lost(cluster, worker
     pool.shutdown(remembered)
 
 
+def test_an_error_with_which_a_process_that_stays_begins_is_raised(workers):
+    pool = ResidentPool(lambda: workers.resident(fail), 1)
+    with pytest.raises(UsageError, match="what"):
+        pool.wait_for("task")
+    pool.shutdown(remembered)
+
+
 @pytest.mark.slow
 def test_a_bench_on_a_cluster_resumes_as_on_one_machine(workers, tmp_path):
     entries = suite_entries("builtin", device="cpu", problems=["softmax"])

@@ -10,6 +10,9 @@ from pathlib import Path
 PROGRAMS = [Path(found).parent for found in [shutil.which("pg_ctl")] if found]
 PROGRAMS += sorted(Path("/usr/lib/postgresql").glob("*/bin"))  # where Debian keeps it
 
+LIMIT_S = 300
+"""Seconds to start or stop: under load a minute, which is usual, was not enough."""
+
 
 def as_owner(*command):
     """Run as an ordinary user: the server refuses to run as root."""
@@ -45,4 +48,4 @@ class Server:
         self._control("-m", "immediate", "stop")
 
     def _control(self, *words):
-        as_owner(PROGRAMS[-1] / "pg_ctl", "-D", self._data, *words)
+        as_owner(PROGRAMS[-1] / "pg_ctl", "-t", LIMIT_S, "-D", self._data, *words)

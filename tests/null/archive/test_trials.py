@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+import sqlalchemy as sa
 from tests.null.archive.nouns import TASK
 from tests.null.archive.test_before import made_at, put
 
@@ -67,6 +68,23 @@ def test_a_task_s_trials_come_back_with_their_places_and_versions(archive, run):
     found = archive.trials_everywhere(TASK.digest)
     assert found == [(HERE, 1, trial("a")), (gpu, 2, trial("b"))]
     assert archive.trials_everywhere("another") == []
+
+
+def test_trials_that_are_added_while_others_are_read_do_no_harm(path, archive, run):
+    archive.add_trials(run, HERE, 1, [trial("a")])
+    n_added = 0
+
+    def add(*told):
+        nonlocal n_added
+        if n_added < 3 and "FROM trial" in told[2]:
+            n_added += 1
+            with Archive(path) as other:
+                other.add_trials(run, HERE, 1, [trial(f"added {n_added}")])
+
+    sa.event.listen(sa.Engine, "after_cursor_execute", add)
+    found = archive.trials_everywhere(TASK.digest)
+    sa.event.remove(sa.Engine, "after_cursor_execute", add)
+    assert n_added and found[0] == (HERE, 1, trial("a"))
 
 
 def test_trials_of_before_have_neither_outline_nor_interval(path):

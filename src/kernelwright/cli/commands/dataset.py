@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from functools import partial
@@ -33,7 +32,7 @@ from kernelwright.workers.side_by_side import side_by_side
 
 @click.group("dataset", cls=Commands)
 def command() -> None:
-    """Make training pairs from archives."""
+    """Make training pairs, and grids of measured schedules."""
 
 
 @command.command("build")
@@ -195,7 +194,8 @@ def grid_command(
     until = time.monotonic() + parse_seconds(budget)
     for url in archives if schedules else ():
         settings = load_settings(Path.cwd(), archive=url, device=device, seed=seed)
-        _measure(settings, schedules, until, workers_asked(given))
+        if not _measure(settings, schedules, until, workers_asked(given)):
+            break
     rows = build_grid(archives, out=out, command=command_line())
     outcomes = Counter(row.outcome for row in rows)
     facts = {
@@ -210,25 +210,28 @@ def grid_command(
     return Answer(facts, DONE if rows else NOTHING_PASSED, shown)
 
 
-def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsked) -> None:
-    """Measure the programs of an archive under other schedules, each task in its own process."""
+def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsked) -> bool:
+    """Measure the programs of an archive under other schedules, each task in its own process.
+    Return whether Ctrl-C was not pressed meanwhile."""
     with Archive(settings.archive, create=False) as archive:
         tasks = archive.tasks()
     workers = workers_for(settings.device, asked, usual=1)
 
-    def one(task: Task) -> None:
+    def one(task: Task) -> bool:
         left_s = until - time.monotonic()
         if left_s <= 0:
-            return
+            return True
         work = partial(grid.measure_task, task, settings, n=schedules, left_s=left_s)
         ending = workers.run(work, preload=(grid.__name__,))
-        with contextlib.suppress(KeyboardInterrupt):
-            try:
-                n_new = ending.get(f"the grid of {task.name}", do="the same command goes on")
-                click.echo(f"{task.name}: {n_new} measured", err=True)
-            except KernelwrightError as error:
-                click.echo(one_line(f"{task.name}: {error}", 160), err=True)
+        try:
+            n_new = ending.get(f"the grid of {task.name}", do="the same command goes on")
+            click.echo(f"{task.name}: {n_new} measured", err=True)
+        except KernelwrightError as error:
+            click.echo(one_line(f"{task.name}: {error}", 160), err=True)
+        except KeyboardInterrupt:
+            return False
+        return True
 
     with workers:
         workers.target(settings)  # refuses what cannot be done there
-        side_by_side(one, tasks, jobs=workers.jobs, on_interrupt=workers.interrupt)
+        return all(side_by_side(one, tasks, jobs=workers.jobs, on_interrupt=workers.interrupt))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +87,11 @@ def command(
     settings = load_settings(Path.cwd(), **{name: given[name] for name in names if name in given})
     workers = workers_for(settings.device, workers_asked(given), usual=1)
     jobs = Jobs(Path(settings.out, FOLDER))
-    with workers, Service(jobs, settings, workers) as service:
+    stop = partial(os.kill, os.getpid(), signal.SIGINT)  # as Ctrl-C does
+    with workers, Service(jobs, settings, workers, on_lost=stop) as service:
         uvicorn.run(app.application(service, users), host=host, port=port, log_level="warning")
+    if service.lost is not None:
+        raise service.lost
     n_open = sum(job.is_open for job in jobs.all())
     return Answer({"waiting": n_open}, answers.DONE, [f"{n_open} jobs wait for the next start"])
 
