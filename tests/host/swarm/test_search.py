@@ -181,7 +181,7 @@ def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(swarm,
     scripted.script = [say(SCHEDULED), say(SLOW_CALLS)]
     result, calls, progress = swarm(
         proposers=("policy",), dialects=("torch",), contexts=(), try_admitted=True,
-        budget_tokens=2 * ONE_CALL_TOKENS,
+        budget_tokens=4 * ONE_CALL_TOKENS,
     )  # fmt: skip
     assert {call.context for call in calls} == {CONTEXT}
     (proposal, verdict), *_ = result.evaluated
@@ -189,8 +189,9 @@ def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(swarm,
     judged = schedule_line.read(proposal.candidate.source)
     assert proposal.schedule["line"] == judged and judged["TERMS"] < 128
     assert max(report.n_trials for report in progress) > 2
-    later = scripted.requests[-1]["messages"][-1]["content"]
-    assert schedule_line.written(judged) in later and "eager" in later
+    # The next answer may be asked for while the first is judged; those after it may not.
+    later = [request["messages"][-1]["content"] for request in scripted.requests[1:]]
+    assert any(schedule_line.written(judged) in text and "eager" in text for text in later)
 
 
 def test_models_write_metal_where_there_is_no_mac(swarm, scripted, at_once):
