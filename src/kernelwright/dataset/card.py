@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader
 
 from kernelwright.core.checkout import git
 from kernelwright.dataset import cards
@@ -27,17 +24,11 @@ def write_card(
     """Write the card beside the table and return its path."""
     pairs = dataset.pairs
     provenance = [json.loads(pair.provenance) for pair in pairs]
-    environment = Environment(
-        loader=PackageLoader("kernelwright.dataset", "."),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    text = environment.get_template("card.md.j2").render(
-        mark=cards.MARK,
+    return cards.write(
+        dataset.folder,
+        "kernelwright.dataset",
+        "card.md.j2",
         command=command,
-        version=importlib.metadata.version("kernelwright"),
         commit=git(Path(__file__).parent, "rev-parse", "HEAD") or "not a checkout",
         archives=[archive_name(url) for url in archives],
         exclude=[Path(folder).name for folder in exclude],
@@ -53,7 +44,6 @@ def write_card(
         licences=_counts((row["licence"], row["task_origin"]) for row in provenance),
         left=_counts(left.reason for left in dataset.left),
     )
-    return cards.write(dataset.folder, text)
 
 
 def _counts(values):

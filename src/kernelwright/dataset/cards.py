@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kernelwright.core.places import require_file, written_whole
 
@@ -20,8 +24,21 @@ def require_place(folder: Path) -> None:
     require_file(folder / CARD, "data card", MARK)
 
 
-def write(folder: Path, text: str) -> Path:
-    """Write a card, whose text contains MARK, to ``folder`` and return its path."""
+def write(folder: Path, package: str, template: str, **facts: Any) -> Path:
+    """Fill a card's template, a file of ``package``, write it to ``folder`` and return its path.
+
+    Beside ``facts``, the template has ``mark``, with which a card begins, and ``version``.
+    """
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        undefined=StrictUndefined,
+    )
+    version = importlib.metadata.version("kernelwright")
+    text = environment.get_template(template).render(mark=MARK, version=version, **facts)
     with written_whole(folder / CARD) as partial:
         partial.write_text(text)
     return folder / CARD

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
-
-import jinja2
 
 from kernelwright.archive import Archive
 from kernelwright.core import schedule_line
@@ -215,16 +212,10 @@ def _text(base: Proposal, trial: Trial) -> str:
 
 
 def _write_card(rows: Sequence[Measured], folder: Path, command: str) -> None:
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("kernelwright.dataset", "."),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    text = templates.get_template("grid.md.j2").render(
-        mark=cards.MARK,
-        version=importlib.metadata.version("kernelwright"),
+    cards.write(
+        folder,
+        "kernelwright.dataset",
+        "grid.md.j2",
         command=command,
         n_rows=len(rows),
         n_tasks=len({row.task_digest for row in rows}),
@@ -234,7 +225,6 @@ def _write_card(rows: Sequence[Measured], folder: Path, command: str) -> None:
         machines=Counter((row.device, _machine(row)) for row in rows).most_common(),
         spreads=_spreads(rows),
     )
-    cards.write(folder, text)
 
 
 def _machine(row: Measured) -> str:

@@ -10,8 +10,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
-
 from kernelwright.core.digest import digest
 from kernelwright.core.places import written_whole
 from kernelwright.dataset import cards
@@ -64,7 +62,7 @@ class Store:
         for name, table in tables.items():
             with written_whole(self.folder / name) as partial:
                 parquet.write_table(table, partial, compression="zstd")
-        cards.write(self.folder, _card(pairs, rejects, command))
+        _write_card(self.folder, pairs, rejects, command)
 
 
 def _pair(stored: dict[str, Any]) -> PortPair:
@@ -103,20 +101,16 @@ def _plain_rows(rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
         yield {k: clean(v) for k, v in values.items()}
 
 
-def _card(pairs: Sequence[PortPair], rejects: Sequence[Reject], command: str) -> str:
-    environment = Environment(
-        loader=PackageLoader("kernelwright.port.corpus", "."),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    return environment.get_template("card.md.j2").render(
+def _write_card(
+    folder: Path, pairs: Sequence[PortPair], rejects: Sequence[Reject], command: str
+) -> None:
+    cards.write(
+        folder,
+        "kernelwright.port.corpus",
+        "card.md.j2",
         pairs=pairs,
         rejects=rejects,
-        mark=cards.MARK,
         command=command,
-        version=importlib.metadata.version("kernelwright"),
         licences=Counter(pair.licence for pair in pairs).most_common(),
         origins=Counter((pair.origin, pair.commit) for pair in pairs).most_common(),
         verified=Counter(pair.verified for pair in pairs).most_common(),
