@@ -31,7 +31,8 @@ data sheet)."""
 VARIANTS = {
     "fused, own matmul": "Neighbouring operators share kernels; products and convolutions are "
     "own code where that pays.",
-    "fused": "Neighbouring operators share kernels; products and convolutions stay the library's.",
+    "fused": "Neighbouring operators share kernels; products and ordinary convolutions stay the "
+    "library's.",
     "fused, plain convolutions": "Neighbouring operators share kernels; transposed convolutions "
     "of stride one run as ordinary ones, and one-dimensional ones as two-dimensional ones.",
     "fused, channels last": "Neighbouring operators share kernels; convolutions run with channels "
