@@ -92,6 +92,8 @@ def test_an_instruction_without_a_row_is_reported_with_its_line_and_advice():
     [
         ("add.rn.satfinite.f32 %f1, %f2, %f3;", "no row has all of these modifiers"),
         ("bar.sync 1;", "no row takes these operands"),
+        ("isspacep.global %p1, %rd1;", "no row has all of these modifiers"),
+        ("brkpt;", "no row for brkpt"),
         ("shl.b32 %r1, %rd1, 3;", ""),
         ("mov.u32 %r1, %nothing;", "%nothing is not known"),
         ("call (%r1), somewhere, (%r2);", "somewhere is defined elsewhere"),
