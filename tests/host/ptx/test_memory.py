@@ -7,20 +7,14 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("tree_sitter_cuda")
+from tests.host.ptx import cases
 from tests.host.ptx.models import arithmetic, number, width
-from tests.host.ptx.test_rows import HEAD, _keys, _opcode
 
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify.ptx import function, instructions, rows
 from kernelwright.hipify.ptx.program import translate_ptx
 
-pytestmark = [
-    pytest.mark.skipif(
-        machine.emulation_missing() is not None, reason=str(machine.emulation_missing())
-    ),
-    pytest.mark.slow,
-    pytest.mark.timeout(900),
-]
+pytestmark = cases.MARKS
 N_BYTES, PLACE, SECOND = 64, 16, 40
 MEMORY = bytes((37 * k + 129) % 251 for k in range(N_BYTES))
 """What lies in memory before: at PLACE, and at SECOND for operands."""
@@ -104,7 +98,7 @@ def operand_at(slot, row):
 
 def run_probes(kernels, folder):
     """Run kernels, and return for each the 128 bytes that it leaves."""
-    translated = translate_ptx(HEAD + "".join(kernels))
+    translated = translate_ptx(cases.HEAD + "".join(kernels))
     assert not translated.unported, [str(f) for f in translated.unported[:5]]
     listed = ", ".join(map(str, MEMORY))
     launches = "".join(
@@ -207,9 +201,9 @@ def differs(opcode, row, left):
 def memory_probes():
     found, seen = [], set()
     for entry in entries("ld", "ldu", "st", "atom", "red", "cp"):
-        for number_of_keys, keys in enumerate(_keys(entry)):
+        for number_of_keys, keys in enumerate(cases.keys_of(entry)):
             for is_full in (False, True)[: 2 if number_of_keys < 2 else 1]:
-                opcode, row = _opcode(entry, keys, is_full), entry.row(keys)
+                opcode, row = cases.opcode(entry, keys, is_full), entry.row(keys)
                 if is_full and (entry.ptx.count("[<order>]") or entry.ptx.count("[<reach>]")):
                     continue  # one order and one scope; the others are the same pattern
                 if opcode not in seen:

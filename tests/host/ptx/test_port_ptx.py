@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.host.port.conftest import needs_amd
 
 pytest.importorskip("tree_sitter_cuda")
-from tests.host.ptx import test_memory, test_rows, test_warp
+from tests.host.ptx import cases, test_memory, test_rows, test_warp
 
 from kernelwright.bench.port_bench.program import PROGRAMS
 from kernelwright.cli import main
@@ -120,7 +120,7 @@ def test_every_row_compiles_for_an_amd_gpu_with_its_own_headers(tmp_path):
             written = write(len(texts), *given)
             texts.append(written if isinstance(written, str) else written[0])
     source = tmp_path / "rows.hip"
-    source.write_text(translate_ptx(test_rows.HEAD + "".join(texts)).text)
+    source.write_text(translate_ptx(cases.HEAD + "".join(texts)).text)
     built = compile_hip(source, target="gfx942", flags=("-O0",))
     assert not built.errors
     assert len(built.kernels) == len(texts)

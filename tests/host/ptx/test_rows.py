@@ -2,7 +2,6 @@
 written from the PTX ISA; and with an error in each row, which has to show."""
 
 import ctypes
-import itertools
 import re
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tree_sitter_cuda")
+from tests.host.ptx import cases
 from tests.host.ptx.models import INTEGERS, NAN, REAL, expected, real, width
 
 from kernelwright.dialects.amdgpu import find_clang
@@ -17,13 +17,7 @@ from kernelwright.dialects.simt import machine
 from kernelwright.hipify.ptx import function, rows
 from kernelwright.hipify.ptx.program import translate_ptx
 
-pytestmark = [
-    pytest.mark.skipif(
-        machine.emulation_missing() is not None, reason=str(machine.emulation_missing())
-    ),
-    pytest.mark.slow,
-    pytest.mark.timeout(900),  # clang compiles a thousand kernels
-]
+pytestmark = cases.MARKS
 APPROXIMATE = re.compile(r"\.approx|\.full")
 EDGES = (0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 0x8000, 0xFFFF, 0x7FFFFFFF,
          0x80000000, 0xFFFFFFFF, 0x3F800000, 0xBF000000, 0x7F800000, 0xFF800000, 0x7FC00000,
@@ -31,28 +25,9 @@ EDGES = (0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 0x8000, 0xFFFF, 
          0x3C003C00, 0x7C00FC00, 0x7E000001, 0x3F803F80, 0x477FF000)  # fmt: skip
 DOUBLES = (0.0, -0.0, 1.0, -1.5, 0.1, 5e-324, -1e-310, 1e308, -1e308, 1e-200, np.inf, -np.inf,
            np.nan, 2.0**31, -(2.0**63), 2.0**64)  # fmt: skip
-N_VECTORS, N_WORDS, N_KEYS = 120, 16, 14
+N_VECTORS, N_WORDS = 120, 16
 IMMEDIATES = {"table": 0xCA, "b": 9}
 PARTS = {"f16x2": "b32", "bf16x2": "b32", "m32": "b32", "m64": "b64", "f16": "b16", "bf16": "b16"}
-
-
-def _keys(entry):
-    """Keys of an entry's sets: all of each, in combinations of which there may be too many."""
-    names = list(dict.fromkeys(re.findall(r"<([\w-]+)>", entry.ptx)))
-    listed = [list(entry.sets[name]) for name in names]
-    n_all = int(np.prod([len(keys) for keys in listed])) if listed else 1
-    if n_all <= 3 * N_KEYS:
-        return [dict(zip(names, keys, strict=True)) for keys in itertools.product(*listed)]
-    most = max(map(len, listed))
-    return [
-        {name: keys[k % len(keys)] for name, keys in zip(names, listed, strict=True)}
-        for k in range(most)
-    ]
-
-
-def _opcode(entry, keys, is_full):
-    text = re.sub(r"\[([^\[\]]*)\]", r"\1" if is_full else "", entry.ptx)
-    return re.sub(r"<([\w-]+)>", lambda found: keys[found[1]], text)
 
 
 def probes():
@@ -61,9 +36,9 @@ def probes():
     for entry in {id(e): e for listed in rows.entries().values() for e in listed}.values():
         if not entry.is_pure or APPROXIMATE.search(entry.ptx) or "shared" in entry.ptx:
             continue
-        for keys in _keys(entry):
+        for keys in cases.keys_of(entry):
             for is_full in (False, True):
-                opcode = _opcode(entry, keys, is_full)
+                opcode = cases.opcode(entry, keys, is_full)
                 row = entry.row(keys)
                 if (opcode, str(row.slots)) not in seen:
                     seen.add((opcode, str(row.slots)))
@@ -145,9 +120,6 @@ def _result(row):
         return (f".reg .pred %d; {word}", "%d"), store
     store += " selp.u32 %qw, 1, 0, %q; st.global.u32 [%out+8], %qw;"
     return (f".reg .pred %d; .reg .pred %q; {word}", "%d|%q"), store
-
-
-HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
 def compiled(text, folder, name):
@@ -270,7 +242,7 @@ def test_every_row_of_arithmetic_computes_what_the_isa_says(tmp_path, vectors):
         text, inputs = ptx_of(len(texts), opcode, row)
         texts.append(text)
         work.append((entry, opcode, row, inputs))
-    run = compiled(HEAD + "".join(texts), tmp_path, "rows")
+    run = compiled(cases.HEAD + "".join(texts), tmp_path, "rows")
     wrong = []
     for number, (_, opcode, row, inputs) in enumerate(work):
         first = next(faults(run, number, opcode, row, inputs, usable(opcode, vectors)), None)
@@ -332,7 +304,7 @@ def test_an_error_in_any_row_shows(tmp_path, vectors, monkeypatch):
             work.append((entry, opcode, row, inputs, mutant.c))
     known = function.rows_of
     monkeypatch.setattr(function, "rows_of", lambda name: changed.get(name) or known(name))
-    run = compiled(HEAD + "".join(texts), tmp_path, "mutants")
+    run = compiled(cases.HEAD + "".join(texts), tmp_path, "mutants")
     unseen = [
         f"{opcode}: {c}"
         for number, (_, opcode, row, inputs, c) in enumerate(work)

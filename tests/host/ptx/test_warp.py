@@ -8,20 +8,14 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("tree_sitter_cuda")
+from tests.host.ptx import cases
 from tests.host.ptx.models import as_float, real, signed
-from tests.host.ptx.test_rows import HEAD, _keys, _opcode
 
 from kernelwright.dialects.simt import machine
 from kernelwright.hipify.ptx import function, instructions, rows
 from kernelwright.hipify.ptx.program import translate_ptx
 
-pytestmark = [
-    pytest.mark.skipif(
-        machine.emulation_missing() is not None, reason=str(machine.emulation_missing())
-    ),
-    pytest.mark.slow,
-    pytest.mark.timeout(900),
-]
+pytestmark = cases.MARKS
 N_THREADS, N_WORDS = 96, 12
 """Three warps: of mixed operands, of ones, and of zeros."""
 BASES = ("shfl", "vote", "match", "redux", "activemask", "elect", "bar", "barrier", "mma",
@@ -118,7 +112,7 @@ def kernel(number, opcode, row, control):
 
 def run_probes(kernels, folder):
     """Return, by width, for each kernel the 8 words that each thread left."""
-    translated = translate_ptx(HEAD + "".join(kernels))
+    translated = translate_ptx(cases.HEAD + "".join(kernels))
     assert not translated.unported, [str(f) for f in translated.unported[:5]]
     listed = ", ".join(f"{word}u" for row in WORDS for word in row)
     launches = "".join(
@@ -302,8 +296,8 @@ def probes():
     for entry in entries:
         if entry.ptx.startswith("bar.warp"):
             continue  # it has no result
-        for keys in _keys(entry):
-            opcode, row = _opcode(entry, keys, False), entry.row(keys)
+        for keys in cases.keys_of(entry):
+            opcode, row = cases.opcode(entry, keys, False), entry.row(keys)
             for control in CONTROLS if opcode.startswith("shfl") else (0,):
                 found.append((entry, opcode, row, control))
     return found
