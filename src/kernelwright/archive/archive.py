@@ -430,8 +430,8 @@ class Archive:
         return self.trials(task, environment=environment, version=newest)
 
     def past_calls(self, *, without_task: str) -> list[PastCall]:
-        """What came of the newest ``PAST_CALLS`` of the generators' calls on all tasks but one,
-        oldest first."""
+        """Return the generators' newest ``PAST_CALLS`` calls, on all tasks but one, with what they
+        led to; the oldest call comes first."""
         call, run, proposal, found = tables.call, tables.run, tables.proposal, tables.evaluation
         passed = (
             sa.select(found.c.id)

@@ -72,7 +72,7 @@ REPORTED_EVERY_S = 2.0
 COMPILERS = {"hip": "hipcc", "cuda": "nvcc"}
 HARDWARE = {3: ("nvidia", runs_on_nvidia), 4: ("amd", runs_on_amd)}
 NO_MAIN = "only programs (with a main function) ported to HIP are run"
-"""What rungs 3 and 4 say of other units."""
+"""Detail of rungs 3 and 4 for a unit that cannot be run."""
 DEFAULT_TARGETS = ("gfx942", "gfx90a", "gfx1100")
 _WORSE = (RungStatus.PASSED, RungStatus.NOT_CHECKED, RungStatus.FAILED)
 

@@ -21,7 +21,7 @@ class Unfinished:
 
 
 def cut_off(archive: Archive, tasks: Sequence[Task]) -> list[Unfinished]:
-    """Those of the tasks whose last search on a device has no end."""
+    """Return the tasks whose last search on a device did not end."""
     names = {task.digest: task.name for task in tasks}
     runs = [run for task in tasks for run in archive.runs(task.digest)]
     searches = [run for run in runs if run.settings["proposers"]]

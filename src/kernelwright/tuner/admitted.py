@@ -28,7 +28,7 @@ N_SCHEDULES = 16
 
 @dataclass(frozen=True)
 class TriedAnswer:
-    """What trials of a model's candidate found."""
+    """The result of trying a model's candidate."""
 
     best: Proposal | None
     """The candidate to judge: the fastest of its schedules, or itself if nothing was measured. None
