@@ -130,13 +130,12 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     face = trained.face
     face = replace(face, conditions=(*face.conditions, *emitted.conditions))
     reference = trained.text
-    looks = bool(forward.attributes)
-    checks = checks_text(face.device_kind, weights=looks, gradients=True)
-    guard = f"{checks}\n\n\n{expected_text(forward, face)}"
+    tables = expected_text(forward, face, gradients=True)
+    guard = f"{checks_text(face.device_kind)}\n\n\n{tables}"
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]
     ways = (DIRECT, TRACED)
-    methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
+    methods = guard_text(face, reference.signature, tensors, ways, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
     function = _function_text(trained, forward, backward, emitted)
     step = step_text(CANDIDATE, "ModelNew", trained.n_inputs, trained.places)
@@ -153,8 +152,9 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
 
 def _forward_method(trained: TrainedModule, forward: Program, face: Face) -> str:
     """The new ``forward``: the autograd function on inputs and weights."""
-    weights = [face.paths[path] for _, path in forward.attributes]
-    given = ", ".join(["kernels", *(tensor.name for tensor in forward.inputs), *weights])
+    given = ", ".join(["kernels", *(tensor.name for tensor in forward.inputs)])
+    if forward.attributes:
+        given += f", *{face.modules}.weights_of(self)"
     returned, _ = forward.outputs
     call = f"{FUNCTION}.apply({given})"
     if isinstance(returned, Ref):
@@ -220,7 +220,7 @@ def _forward_lines(trained: TrainedModule, forward: Program, emitted: Emitted) -
     ]
     kept = ", ".join(_once(references(saved)))
     return [
-        *_own_lines(trained, forward, emitted),
+        *_own_lines(forward, emitted),
         "ctx.kernels = kernels",
         *([f"ctx.save_for_backward({kept})"] if kept else []),
         *([f"ctx.mark_non_differentiable({', '.join(constant)})"] if constant else []),
@@ -240,7 +240,7 @@ def _backward_lines(
         "kernels = ctx.kernels",
         *([f"{', '.join(kept)}, = ctx.saved_tensors"] if kept else []),
         *map(_laid_text, _cotangents(trained, backward).values()),
-        *_own_lines(trained, backward, emitted),
+        *_own_lines(backward, emitted),
         f"return {', '.join(['None', *returned])}",
     ]
 
@@ -267,13 +267,13 @@ def _cotangents(trained: TrainedModule, backward: Program) -> dict[str, Tensor]:
     return dict(zip(trained.joint.differentiated, tensors, strict=True))
 
 
-def _own_lines(trained: TrainedModule, program: Program, emitted: Emitted) -> list[str]:
+def _own_lines(program: Program, emitted: Emitted) -> list[str]:
     """The steps of a program whose attributes are given to it like inputs."""
     attributes = tuple(tensor for tensor, _ in program.attributes)
     pure = replace(program, inputs=(*program.inputs, *attributes), attributes=())
     names = {step.name for step in pure.own()}
     inline = [part for part in emitted.derived if names & set(part.steps)]
-    return list(step_lines(pure, pure.steps, emitted, inline, trained.face))
+    return list(step_lines(pure, pure.steps, emitted, inline))
 
 
 def _once(names: Iterable[str]) -> list[str]:
