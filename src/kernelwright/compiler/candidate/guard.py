@@ -11,7 +11,7 @@ from kernelwright.compiler.candidate import unchanged
 
 IMPORTS = (
     "import functools", "import operator", "import torch", "import types",
-    "import warnings", "import weakref", "from operator import eq, is_", "from torch import nn",
+    "import warnings", "import weakref", "from operator import is_", "from torch import nn",
     "from torch._C._dynamo.guards import TensorGuards, dict_version",
 )  # fmt: skip
 _FITS = '''\

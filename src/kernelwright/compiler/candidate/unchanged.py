@@ -17,7 +17,7 @@ import functools
 import types
 import warnings
 import weakref
-from operator import eq, is_
+from operator import is_
 
 import torch
 from torch import nn
@@ -236,28 +236,26 @@ class Look:
     is_new = True  # until who keeps things for the module has followed its change
 
     def __init__(self, described, module, before):
-        self.reason, path = described.first_difference(module)
-        self.weights, self.wanting = (), None
-        if not self.reason:
-            self.weights = described.weights_in(module)
-            self.reason = described.why_unfit_weights(self.weights)
-            self.wanting = described.wanting(module, self.weights)
-            path = ""
-        is_partial = self.reason and not self.weights
-        self.parts = parts_along(module, path) if is_partial else [*module.modules()]
+        difference, path = described.first_difference(module)
+        self.parts = parts_along(module, path) if difference else [*module.modules()]
         self.kinds = [*map(type, self.parts)]
         self.note_tables(module)
-        tensors = [weight for weight in self.weights if isinstance(weight, torch.Tensor)]
-        self.tensors = [*{id(tensor): tensor for tensor in tensors}.values()]
-        self.forms = form_guards(self.tensors)
-        held = {id(value) for table in self.tables for value in table.values()}
-        self.is_lasting = all(id(tensor) in held for tensor in self.tensors)
+        self.weights = () if difference else described.weights_in(module)
+        self.reason = difference or described.why_unfit_weights(self.weights)
+        self.wanting = described.wanting(module, self.weights)
         self.work = before and before.work
         if self.weights and not (self.work and all(map(is_, self.work.weights, self.weights))):
             self.work = Work(self.weights)
+        self.tensors = [*{id(w): w for w in self.weights if isinstance(w, torch.Tensor)}.values()]
+        self.forms = TensorGuards(
+            *self.tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None
+        )  # compare class, sizes, strides, dtype, device, and whether gradients are wanted
+        held = {id(value) for table in self.tables for value in table.values()}
+        self.is_lasting = all(id(tensor) in held for tensor in self.tensors)
 
     def note_tables(self, module):
-        """Note the dicts that a module consists of: their versions, and copies."""
+        """Note the dicts that the module consists of, which count how often they are written to,
+        and copies of them; and the containers among attributes, which do not count."""
         self.absent, self.tables, self.copies, self.containers = [], [], [], []
         for part in self.parts:
             held = vars(part)
@@ -265,7 +263,7 @@ class Look:
             self.containers += [held[name] for name in own if is_mutable(held[name])]
             self.tables.append(held)
             self.copies.append(
-                {key: copy_of(held[key]) if key in own else held[key] for key in held}
+                {name: copy_of(held[name]) if name in own else held[name] for name in held}
             )
             inside = [part._modules, part._parameters, part._buffers]
             inside += [held[name] for name in HOOKS if part is not module]
@@ -277,42 +275,28 @@ class Look:
         self.contents = copy_of(self.containers)
 
     def holds(self, described, module):
-        """Whether the module still has the same: no dict was written to, or all is as before."""
+        """Whether the module has the same now."""
         try:
             return (
                 self.is_lasting
                 and not any(self.absent)
                 and [*map(type, self.parts)] == self.kinds
                 and self.containers == self.contents
-                and (
-                    [*map(dict_version, self.tables)] == self.versions
-                    or self.has_equal_tables(described, module)
-                )
+                and self.are_unwritten(described, module)
                 and self.forms.check(*self.tensors)
             )
         except Exception:  # tensors were replaced, which are compared number by number
             return False
 
-    def has_equal_tables(self, described, module):
-        """Whether dicts that were written to have what they had."""
+    def are_unwritten(self, described, module):
+        """Whether nothing was written to the dicts, or only what they had."""
         versions = [*map(dict_version, self.tables)]
-        found = described.weights_in(module) if self.weights else ()
-        if not all(map(eq, self.tables, self.copies)) or not all(map(is_, self.weights, found)):
-            return False
-        self.versions = versions
+        if versions != self.versions:
+            found = described.weights_in(module) if self.weights else ()
+            if not all(map(is_, self.weights, found)) or self.tables != self.copies:
+                return False
+            self.versions = versions
         return True
-
-
-def form_guards(tensors):
-    """What compares, in one call, class, shape, strides, dtype and device of tensors, whether they
-    want gradients, and what torch's dispatcher knows of them."""
-    if not tensors:
-        return NoTensors
-    return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-
-
-class NoTensors:
-    check = staticmethod(lambda: True)
 
 
 class Work:
