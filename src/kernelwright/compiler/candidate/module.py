@@ -26,10 +26,12 @@ from kernelwright.compiler.candidate.operators import (
 )
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Derived, Emitted
+from kernelwright.compiler.codegen.gpu.replay import BEGINNER, RUNNER
 from kernelwright.compiler.ir.ir import Call, FreeSize, Program, Step, Tensor, contiguous
 from kernelwright.compiler.ir.prepared import (
     handed_on,
     lasting,
+    leaves_nothing,
     needs,
     prepared_steps,
 )
@@ -352,10 +354,13 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
         return f"{own}\n\n{method('forward', signature, guard)}\n\n\n{compiled}"
     if emitted.runner:
+        given = f"{face.modules}.work_for(self), self._steps, ({tensors},)"
+        if emitted.runner == RUNNER and leaves_nothing(program) and not face.unpacked:
+            guard.insert(0, f"early = {BEGINNER}({face.modules}, self, ({tensors},))")
+            given += ", early"
         run = [
             f"if kernels is {direct}:",
-            f"    work = {face.modules}.work_for(self)",
-            f"    return {emitted.runner}(work, self._steps, ({tensors},))",
+            f"    return {emitted.runner}({given})",
             f"return self._steps({tensors}, kernels)",
         ]
         own = method("_steps", f"self, {tensors}, kernels={direct}", lines)

@@ -225,6 +225,12 @@ def is_mutable(value):
     return False
 
 
+def form_guards(tensors):
+    """What compares, in one call, class, sizes, strides, dtype and device of tensors, whether they
+    want gradients, and the keys by which torch dispatches them in its present modes."""
+    return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
+
+
 class Look:
     """What a module had in a call. It stands for all later calls in which the module has the same.
 
@@ -247,9 +253,7 @@ class Look:
         if self.weights and not (self.work and all(map(is_, self.work.weights, self.weights))):
             self.work = Work(self.weights)
         self.tensors = [*{id(w): w for w in self.weights if isinstance(w, torch.Tensor)}.values()]
-        self.forms = TensorGuards(
-            *self.tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None
-        )  # compare class, sizes, strides, dtype, device, and whether gradients are wanted
+        self.forms = form_guards(self.tensors)
         held = {id(value) for table in self.tables for value in table.values()}
         self.is_lasting = all(id(tensor) in held for tensor in self.tensors)
 

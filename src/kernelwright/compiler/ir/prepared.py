@@ -87,3 +87,12 @@ def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
         *(needs(step) for step in program.steps if step not in steps)
     )
     return [name for name in names if name in used]
+
+
+def leaves_nothing(program: Program) -> bool:
+    """Return whether a run whose results nobody sees changes nothing: no buffer, and no generator
+    of random numbers."""
+    called = [step.target for step in program.steps if isinstance(step, Call)]
+    held = {tensor.name for tensor, _ in program.attributes}
+    changes = any(word in name for name in called for word in (*_RANDOM, "norm"))
+    return not (changes or program.mutations or overwritten(program) & held)
