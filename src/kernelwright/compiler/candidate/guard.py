@@ -140,12 +140,11 @@ def modules_table(
     name: str,
     modules: Mapping[str, Any],
     weights: Iterable[tuple[str, str]] | None,
-    *,
-    gradients: bool = False,
+    gradients: Sequence[str] = (),
 ) -> str:
     """The table of a module's parts, from ``unchanged.description_of``, and of its weights, from
-    (path, form); without weights, kernels are for parameters in any form. ``gradients``: whether
-    the kernels give them."""
+    (path, form); without weights, kernels are for parameters in any form. ``gradients``: the paths
+    of those whose gradients the kernels give."""
     rows = "\n".join(f"        {path!r}: {part!r}," for path, part in modules.items())
     about = "by path: class and attributes of every part of the module"
     lines = [f"    {{  # {about}\n{rows}\n    }},", "    __name__,"]
@@ -154,7 +153,8 @@ def modules_table(
         rows = "\n".join(f"        ({_weight_row(path, form)})," for path, form in weights)
         lines += [f"    (  # {about}\n{rows}\n    ),", "    _has_form,"]
     if gradients:
-        lines.append("    gradients=True,")
+        paths = "\n".join(f'        "{path}",' for path in gradients)
+        lines.append(f"    (  # the weights that get gradients\n{paths}\n    ),")
     return f"{name} = Described(\n{chr(10).join(lines)}\n)"
 
 

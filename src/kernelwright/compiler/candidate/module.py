@@ -189,9 +189,10 @@ def _shown(tensor: Tensor) -> str:
     return text if is_row_major else f"{text} with strides {tensor.strides}"
 
 
-def expected_text(program: Program, face: Face, *, gradients: bool = False) -> str:
+def expected_text(program: Program, face: Face, gradients: Sequence[str] = ()) -> str:
     """The tables of what the program was made for: inputs, and the module with its weights, at
-    whose forms torch.compile looks by itself. ``gradients``: whether the kernels give gradients."""
+    whose forms torch.compile looks by itself. ``gradients``: the paths of the weights whose
+    gradients the kernels give."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
     sizes = [size.name for size in program.sizes]
     forms = [(path, _form(tensor)) for tensor, path in program.attributes]
@@ -200,7 +201,7 @@ def expected_text(program: Program, face: Face, *, gradients: bool = False) -> s
         [
             inputs_table(face.expected, inputs, sizes),
             known_table(face.known),
-            modules_table(face.modules, face.described, weights, gradients=gradients),
+            modules_table(face.modules, face.described, weights, gradients),
         ]
     )
 

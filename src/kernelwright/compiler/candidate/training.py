@@ -86,7 +86,7 @@ def open_trained(
     taken = set(arguments)
     for node, path in captured.attributes.items():
         names[node] = variable(path.replace(".", "_"), taken)
-    face = replace(face, conditions=(*face.conditions, *_untrained(joint, names, face)))
+    face = replace(face, conditions=(*face.conditions, *_untrained(joint, names)))
     # An emitter has both programs at once: what is kept has another name where it is used.
     kept = tuple(
         names.get(node) or variable(f"kept_{node.strip('_')}", taken) for node in joint.saved
@@ -106,8 +106,8 @@ def _shares_weights(module: nn.Module) -> bool:
     return len(places) > len(list(module.parameters()))
 
 
-def _untrained(joint: Joint, names: Mapping[str, str], face: Face) -> list[str]:
-    """Conditions on the inputs and weights whose gradients the kernels do not compute."""
+def _untrained(joint: Joint, names: Mapping[str, str]) -> list[str]:
+    """Conditions on the inputs whose gradients the kernels do not compute."""
     captured = joint.forward
     real = {
         node.name
@@ -115,13 +115,7 @@ def _untrained(joint: Joint, names: Mapping[str, str], face: Face) -> list[str]:
         if node.op == "placeholder" and node.meta["val"].is_floating_point()
     }
     others = [name for name in captured.inputs if name in real - set(joint.trained)]
-    texts = [names[name] for name in others]
-    texts += [
-        face.paths[path]
-        for name, path in captured.attributes.items()
-        if name in real - set(joint.trained)
-    ]
-    return [f"not {text}.requires_grad" for text in texts]
+    return [f"not {names[name]}.requires_grad" for name in others]
 
 
 def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: Emitted) -> str:
@@ -130,7 +124,9 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     face = trained.face
     face = replace(face, conditions=(*face.conditions, *emitted.conditions))
     reference = trained.text
-    tables = expected_text(forward, face, gradients=True)
+    attributes = trained.joint.forward.attributes
+    paths = [attributes[name] for name in trained.joint.trained if name in attributes]
+    tables = expected_text(forward, face, paths)
     guard = f"{checks_text(face.device_kind)}\n\n\n{tables}"
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]

@@ -351,11 +351,11 @@ class Described:
     without a home, that is the file of the module's own class.
 
     ``weights``: place, name and form of each weight that kernels read, where ``fits`` compares a
-    tensor with a form; without them, all parameters in any form. ``gradients``: whether kernels
-    give them.
+    tensor with a form; without them, all parameters in any form. ``gradients``: the paths of those
+    whose gradients kernels give.
     """
 
-    def __init__(self, parts, home, weights=None, fits=None, gradients=False):
+    def __init__(self, parts, home, weights=None, fits=None, gradients=()):
         self.parts, self.home, self.weights = parts, home, weights
         self.fits, self.gradients = fits, gradients
 
@@ -417,11 +417,11 @@ class Described:
         return ""
 
     def wanting(self, module, weights):
-        """Place and name of a weight that wants gradients, where kernels give none."""
-        if not self.gradients:
-            for weight, (path, name, *_) in zip(weights, self.rows_of(module), strict=False):
-                if getattr(weight, "requires_grad", False):
-                    return path, name
+        """Place and name of a weight that wants gradients which kernels do not give."""
+        for weight, (path, name, *_) in zip(weights, self.rows_of(module), strict=False):
+            wants = getattr(weight, "requires_grad", False)
+            if wants and ".".join((*path, name)) not in self.gradients:
+                return path, name
         return None
 
     def first_difference(self, module):
