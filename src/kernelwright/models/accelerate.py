@@ -234,7 +234,20 @@ class Acceleration:
             raise
 
     def searched(self) -> Accelerated:
-        """The same; an exception leaves kernels in the model."""
+        """The same; an exception leaves kernels in the model. Ctrl-C ends the searches, and what
+        was found is measured."""
+        try:
+            self.search_groups()
+        except KeyboardInterrupt:
+            self.found.interrupted = True
+            half_done = self.put_in - self.found.kernels.keys()
+            take_out(self.given.model, half_done)
+            self.put_in -= half_done
+        self.measure()
+        return self.found
+
+    def search_groups(self) -> None:
+        """Search the groups one after the other, until the budget or the groups are spent."""
         self.tell("computing the exact outputs")
         self.gate = Gate(self.given)
         self.whole.why_wrong = lambda outputs: self.gate.compare(outputs).why_refused
@@ -250,9 +263,7 @@ class Acceleration:
                 waiting = [left for other in waiting if (left := other.beside(group)).paths]
             if step.result is not None and step.result.interrupted:
                 self.found.interrupted = True
-                break
-        self.measure()
-        return self.found
+                return
 
     def tried(self, group: Group, waiting: Sequence[Group]) -> Step:
         """Search a kernel for a group, and keep it if it pays in the model."""
