@@ -252,7 +252,8 @@ class Acceleration:
         self.gate = Gate(self.given)
         self.whole.why_wrong = lambda outputs: self.gate.compare(outputs).why_refused
         self.tell("profiling")
-        waiting = profile(self.given)
+        with self.whole.device_lock.exclusive():
+            waiting = profile(self.given)
         self.whole.make_plain()
         while waiting:
             group = waiting.pop(0)
@@ -281,7 +282,7 @@ class Acceleration:
             target = module if group.call.is_plain else ByPosition(module, group.call)
             if why := why_unsteady(Given(target, example)):
                 return Step(group, "skipped", why)
-            name = f"{group.kind}-{path.replace('.', '-')}"
+            name = f"{group.kind}-{path.replace('.', '-')}".rstrip("-")
             task = load(target, inputs=example, name=name)
             in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False, compiled=False)
             result = self.search(task, in_turn)

@@ -16,8 +16,11 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelwright.core.device import Device
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Ratio
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.models import forms
 from kernelwright.models.clock import interleaved_ns, speedup
 from kernelwright.models.given import Given
@@ -65,6 +68,9 @@ class WholeModel:
         self.times_ns: dict[str, list[int]] = {}
         self.plain = twin_of(given.model)
         """The model without kernels."""
+        backend = backend_of(Device.parse(str(given.device)))
+        self.device_lock = DeviceLock(backend.unit, backend.is_idle, backend.works_for)
+        """Held while forms are timed: nobody else on this host measures meanwhile."""
         self.served: dict[str, forms.Form] = {}
         """The form that was made with the kernels that have been kept so far, by its name."""
 
@@ -219,12 +225,13 @@ class WholeModel:
         return found
 
     def timed(self, made: Mapping[str, forms.Form], limit_s: float) -> dict[str, list[int]]:
-        return interleaved_ns(
-            {name: partial(self.given.call, form) for name, form in made.items()},
-            device=self.given.device,
-            limit_s=limit_s,
-            prepare=self.given.restore,
-        )
+        with self.device_lock.exclusive():
+            return interleaved_ns(
+                {name: partial(self.given.call, form) for name, form in made.items()},
+                device=self.given.device,
+                limit_s=limit_s,
+                prepare=self.given.restore,
+            )
 
 
 class _Counting(TorchDispatchMode):
