@@ -122,8 +122,8 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     if len(found) > MANY and heaviest.n_dims == 1:
         return ((FUSED, "cuda"), fused, own)
     if len(found) > MANY:
-        second = (POSITIONS, "triton") if heaviest.is_narrow else (FUSED, "cuda")
-        return ((LAST, "cuda"), second, (LAST, "triton"), own)
+        ways = ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"), own)
+        return ((POSITIONS, "triton"), *ways) if heaviest.is_narrow else ways
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
