@@ -269,7 +269,7 @@ def _why_container(group: Group, groups: Sequence[Group], times: Mapping[str, _T
     for number, other in enumerate(groups):
         inside[number] += [p for p in other.paths if p != path and _is_inside(p, path)]
     for number, paths in inside.items():
-        least, share = (sum(getattr(times[each], of) for each in paths) for of in ("least", "share"))
+        least, share = (sum(times[p].least for p in paths), sum(times[p].share for p in paths))
         is_most = least > CONTAINER_SHARE * times[path].least
         is_most = is_most or share > CONTAINER_SHARE * times[path].share
         has_parts = any(_is_inside(p, own) for own in paths[:1] for p in times)

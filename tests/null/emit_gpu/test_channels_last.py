@@ -117,7 +117,7 @@ def test_norms_of_evaluation_are_own_code_and_follow_their_running_statistics(ne
 
 
 class Bottleneck(nn.Module):
-    """A block of a ResNet in evaluation; every second position is left out, as at a stage's begin."""
+    """A block of a ResNet in evaluation that leaves out every second position."""
 
     def __init__(self) -> None:
         super().__init__()
