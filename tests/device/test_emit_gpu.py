@@ -54,6 +54,11 @@ class Normalized(nn.Module):
         return torch.relu(self.norm(self.first(x)))
 
 
+class Unweighted(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x.sin(), -1).sum(0).softmax(-1)
+
+
 EMITTERS = {"triton": TritonEmitter, "cuda": CudaEmitter}
 
 
@@ -202,6 +207,14 @@ def test_a_graph_sees_new_inputs_and_new_weights_and_hands_out_its_own_memory_ne
             parameter.mul_(0.5)
         torch.testing.assert_close(module(x), reference(x))
         assert not torch.equal(module(x), kept)
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_a_graph_may_read_no_weights(dialect):
+    module, reference = as_graph(Unweighted, dialect)
+    with torch.no_grad():
+        for x in torch.randn(3, 8, 16, device="cuda"):
+            torch.testing.assert_close(module(x), reference(x), rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture(scope="module", params=EMITTERS)

@@ -235,8 +235,8 @@ class Look:
     """What a module had in a call. It stands for all later calls in which the module has the same.
 
     ``reason``: why kernels do not serve the module; ``weights``: the tensors that kernels were made
-    for, in the order of the table; ``wanting``: the place of one that wants gradients; ``work``:
-    what kernels have made of the weights, in the calls of the look ``before`` as well.
+    for, in the order of the table; ``wanting``: path and name of one that wants gradients;
+    ``work``: what kernels have made of the weights, in the calls of the look ``before`` as well.
     """
 
     is_new = True  # until who keeps things for the module has followed its change
@@ -250,7 +250,8 @@ class Look:
         self.reason = difference or described.why_unfit_weights(self.weights)
         self.wanting = described.wanting(module, self.weights)
         self.work = before and before.work
-        if self.weights and not (self.work and all(map(is_, self.work.weights, self.weights))):
+        is_same = self.work and all(map(is_, self.work.weights, self.weights))
+        if not difference and not is_same:
             self.work = Work(self.weights)
         self.tensors = [*{id(w): w for w in self.weights if isinstance(w, torch.Tensor)}.values()]
         self.forms = form_guards(self.tensors)
@@ -417,7 +418,7 @@ class Described:
         return ""
 
     def wanting(self, module, weights):
-        """Place and name of a weight that wants gradients which kernels do not give."""
+        """Path and name of a weight that wants gradients which kernels do not give."""
         for weight, (path, name, *_) in zip(weights, self.rows_of(module), strict=False):
             wants = getattr(weight, "requires_grad", False)
             if wants and ".".join((*path, name)) not in self.gradients:
