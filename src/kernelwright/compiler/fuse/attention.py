@@ -68,7 +68,7 @@ def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
     if named or dropout or not all(isinstance(r, Ref) for r in refs):
         return None
     given_q, given_k, given_v, *masks = (tensors[ref.name] for ref in refs)
-    if len(given_q.shape) != 4 or masks and (not masks[0].shape or masks[0].shape[-1] == 1):
+    if len(given_q.shape) != 4 or (masks and (not masks[0].shape or masks[0].shape[-1] == 1)):
         return None
     factor = 1.0 / math.sqrt(given_q.shape[-1]) if scale is None else float(scale)
     (result,) = call.outputs

@@ -1,9 +1,10 @@
-"""Attention whose scores are capped, as one operator: rules find it, and only own code computes it."""
+"""Attention with capped scores as one operator, which only own code computes."""
 
 from __future__ import annotations
 
 import torch
 
+OPERATORS = ("capped_attention",)
 NAME = "torch.ops.kernelwright_whole.capped_attention"
 _LIBRARY = torch.library.Library("kernelwright_whole", "FRAGMENT")
 _LIBRARY.define(

@@ -3,6 +3,7 @@
 from kernelwright.compiler.rewrite.engine import rewrite
 from kernelwright.compiler.rewrite.table import (
     BIASES,
+    CAPPED,
     IMAGES_TOO,
     LAYOUTS,
     ORDINARY,
@@ -11,4 +12,14 @@ from kernelwright.compiler.rewrite.table import (
     Rule,
 )
 
-__all__ = ["BIASES", "IMAGES_TOO", "LAYOUTS", "ORDINARY", "RULES", "STEPS", "Rule", "rewrite"]
+__all__ = [
+    "BIASES",
+    "CAPPED",
+    "IMAGES_TOO",
+    "LAYOUTS",
+    "ORDINARY",
+    "RULES",
+    "STEPS",
+    "Rule",
+    "rewrite",
+]

@@ -58,7 +58,7 @@ def emit_narrow(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool)
     batch, heads, length, width = step.q.shape
     tiles = math.ceil(length / knobs["block_m"])
     given = {"q_ptr": step.q, "k_ptr": step.k, "v_ptr": step.v, "out_ptr": step.result}
-    given |= {"mask_ptr": mask for mask in masks}
+    given |= dict(zip(("mask_ptr",), masks, strict=False))
     given |= dict(zip(("first_ptr", "end_ptr", "seen_ptr"), step.spans, strict=False))
     constants = {
         "BLOCK_M": knobs["block_m"], "BLOCK_N": knobs["block_n"],
@@ -67,7 +67,9 @@ def emit_narrow(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool)
     name = function_name(step)
     head = ", ".join([*given, *(f"{constant}: tl.constexpr" for constant in constants)])
     about = [f"# {line}" for line in step.origin]
-    lines = "".join(f"    {line}\n" for line in [*about, *_body(step, tiles, interpreted=interpreted)])
+    lines = "".join(
+        f"    {line}\n" for line in [*about, *_body(step, tiles, interpreted=interpreted)]
+    )
     text = f"{_keys(step, interpreted=interpreted)}\n\n@triton.jit\ndef {name}({head}):\n{lines}"
     options = [f"{key}={value}" for key, value in constants.items()]
     options += [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
@@ -83,7 +85,7 @@ def _block(step: Attention) -> str:
 
 def _body(step: Attention, tiles: int, *, interpreted: bool) -> list[str]:
     """Return the statements of the kernel: a tile of queries, and blocks of keys in three loops."""
-    _, heads, length, width = step.q.shape
+    _, heads, length, _ = step.q.shape
     n_shared = heads // step.k.shape[1]
     live = [f"(rows < {length})[:, None]", *_narrower(step, "[None, :]")]
     key_head = f"head // {n_shared}" if n_shared > 1 else "head"
@@ -214,9 +216,7 @@ def _scores(step: Attention) -> tuple[float, list[str]]:
         added = "tl.load({}, mask=({})[None, :], other=0.0)".format(
             _mask_tile(step), f"columns < {step.k.shape[2]}"
         )
-        lines.append(
-            f"s += {added}.to(tl.float32)" + (f" * {1 / step.cap!r}" if step.cap else "")
-        )
+        lines.append(f"s += {added}.to(tl.float32)" + (f" * {1 / step.cap!r}" if step.cap else ""))
     return factor, lines
 
 
