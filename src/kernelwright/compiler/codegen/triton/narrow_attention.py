@@ -14,14 +14,15 @@ no key has a result of zero, as in torch's safe softmax.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
 from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
+from kernelwright.compiler.codegen.gpu.text import affine, grouped
 from kernelwright.compiler.codegen.triton.ops import TYPES
-from kernelwright.compiler.ir.ir import Attention, Tensor
+from kernelwright.compiler.ir.ir import Affine, Attention, Tensor
 from kernelwright.compiler.ir.sizes import fixed_only
 
 WIDEST = 256
@@ -55,189 +56,194 @@ def emit_narrow(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool)
     masks = (step.mask,) if step.mask else ()
     tensors = (step.q, step.k, step.v, step.result, *masks, *step.spans)
     fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
-    batch, heads, length, width = step.q.shape
-    tiles = math.ceil(length / knobs["block_m"])
-    given = {"q_ptr": step.q, "k_ptr": step.k, "v_ptr": step.v, "out_ptr": step.result}
-    given |= dict(zip(("mask_ptr",), masks, strict=False))
-    given |= dict(zip(("first_ptr", "end_ptr", "seen_ptr"), step.spans, strict=False))
-    constants = {
-        "BLOCK_M": knobs["block_m"], "BLOCK_N": knobs["block_n"],
-        "BLOCK_D": max(16, power_of_two(width)),
-    }  # fmt: skip
-    name = function_name(step)
-    head = ", ".join([*given, *(f"{constant}: tl.constexpr" for constant in constants)])
-    about = [f"# {line}" for line in step.origin]
-    lines = "".join(
-        f"    {line}\n" for line in [*about, *_body(step, tiles, interpreted=interpreted)]
-    )
-    text = f"{_keys(step, interpreted=interpreted)}\n\n@triton.jit\ndef {name}({head}):\n{lines}"
-    options = [f"{key}={value}" for key, value in constants.items()]
-    options += [f"num_warps={knobs['warps']}", f"num_stages={knobs['stages']}"]
-    arguments = [tensor.name for tensor in given.values()]
-    launch = wrapped(f"{name}[({batch * heads * tiles},)](", [arguments, options], ")")
-    return Launched(text, launch, others=(_block(step),))
+    return _Writer(step, knobs, interpreted=interpreted).launched()
 
 
-def _block(step: Attention) -> str:
-    """Return the name of the function for one block of keys."""
-    return f"{function_name(step)}_block"
+class _Writer:
+    """The writer of one kernel: a function for a block of keys, and one for a tile of queries."""
 
+    def __init__(self, step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
+        self.step, self.knobs, self.interpreted = step, knobs, interpreted
+        self.batch, self.heads, self.length, self.width = step.q.shape
+        self.n_keys = step.k.shape[2]
+        self.tiles = math.ceil(self.length / knobs["block_m"])
+        self.block_d = max(16, power_of_two(self.width))
+        self.name = function_name(step)
+        self.block = f"{self.name}_block"
+        self.passed = ["start", "q", "k_at", "v_at", "d", "first", "end"]
+        self.passed += ["mask_at", "mask_rows"] if step.mask else []
+        self.passed += ["has_gaps"] if step.spans else []
+        self.passed += ["top", "total", "acc"]
+        """What the function for a block of keys is given."""
 
-def _body(step: Attention, tiles: int, *, interpreted: bool) -> list[str]:
-    """Return the statements of the kernel: a tile of queries, and blocks of keys in three loops."""
-    _, heads, length, _ = step.q.shape
-    n_shared = heads // step.k.shape[1]
-    live = [f"(rows < {length})[:, None]", *_narrower(step, "[None, :]")]
-    key_head = f"head // {n_shared}" if n_shared > 1 else "head"
-    calls = [_call(step, within=within) for within in (False, True, False)]
-    is_one = "(beyond <= within)" + (" | has_gaps" if step.spans else "")
-    return [
-        f"tile = {tiles - 1} - tl.program_id(0) % {tiles}  # under a triangle, the longest first",
-        f"head = tl.program_id(0) // {tiles} % {heads}",
-        f"image = tl.program_id(0) // {tiles * heads}",
-        "rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)",
-        "d = tl.arange(0, BLOCK_D)",
-        f"q_at = q_ptr + {_head_of(step.q, 'head')}",
-        f"q = tl.load(q_at + {_tile_of(step.q, 'rows', 'd')}, mask={' & '.join(live)}, other=0.0)",
-        f"k_at = k_ptr + {_head_of(step.k, key_head)}",
-        f"v_at = v_ptr + {_head_of(step.v, key_head)}",
-        *_seen(step),
-        "low, high = tl.min(first) // BLOCK_N * BLOCK_N, tl.max(end)",
-        "within = tl.cdiv(tl.max(first), BLOCK_N) * BLOCK_N",
-        "beyond = tl.min(end) // BLOCK_N * BLOCK_N",
-        f"if {is_one}:  # no block of keys is seen by all queries",
-        "    within = high",
-        "    beyond = high",
-        'top = tl.full((BLOCK_M,), float("-inf"), tl.float32)',
-        "total = tl.zeros((BLOCK_M,), tl.float32)",
-        "acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)",
-        "for start in range(low, within, BLOCK_N):",
-        *calls[0],
-        "for start in range(within, beyond, BLOCK_N):",
-        *calls[1],
-        "for start in range(beyond, high, BLOCK_N):",
-        *calls[2],
-        "out = acc / tl.where(total == 0.0, 1.0, total)[:, None]",
-        f"out_at = out_ptr + {_head_of(step.result, 'head')}",
-        f"tl.store(out_at + {_tile_of(step.result, 'rows', 'd')}, "
-        f"{_rounded('out', step.result, interpreted=interpreted)}, mask={' & '.join(live)})",
-    ]
+    def launched(self) -> Launched:
+        step = self.step
+        given = {"q_ptr": step.q, "k_ptr": step.k, "v_ptr": step.v, "out_ptr": step.result}
+        given |= dict(zip(("mask_ptr",), (step.mask,) if step.mask else (), strict=False))
+        given |= dict(zip(("first_ptr", "end_ptr", "n_seen_ptr"), step.spans, strict=False))
+        constants = {
+            "BLOCK_M": self.knobs["block_m"], "BLOCK_N": self.knobs["block_n"],
+            "BLOCK_D": self.block_d,
+        }  # fmt: skip
+        named = [f"{name}: tl.constexpr" for name in constants]
+        about = [f"# {line}" for line in step.origin]
+        text = _function(self.name, [[*given], named], [*about, *self._of_queries()])
+        options = [f"{key}={value}" for key, value in constants.items()]
+        options += [f"num_{key}={self.knobs[key]}" for key in ("warps", "stages")]
+        arguments = [tensor.name for tensor in given.values()]
+        grid = self.batch * self.heads * self.tiles
+        launch = wrapped(f"{self.name}[({grid},)](", [arguments, options], ")")
+        return Launched(f"{self._of_keys()}\n\n{text}", launch, others=(self.block,))
 
-
-def _seen(step: Attention) -> list[str]:
-    """Return the statements that say which keys each query may see: from ``first`` to ``end``."""
-    n_keys, length = step.k.shape[2], step.q.shape[2]
-    if step.spans:
-        assert step.mask is not None
-        (image, head, along, _), rows = _steps(step.mask, 4), _steps(step.spans[0], 3)
-        row = f"tl.minimum(rows, {length - 1})"
+    def _of_queries(self) -> list[str]:
+        """Return the statements for a tile of queries: blocks of keys in three loops."""
+        step, tiles, heads = self.step, self.tiles, self.heads
+        n_shared = heads // step.k.shape[1]
+        key_head = f"head // {n_shared}" if n_shared > 1 else "head"
+        live = self._guard([f"(rows < {self.length})[:, None]"], "[None, :]")
+        out = _rounded("out", step.result, interpreted=self.interpreted)
+        is_one = "(beyond <= within) | has_gaps" if step.spans else "beyond <= within"
         return [
-            f"row = image * {rows[0]} + head * {rows[1]} + {row} * {rows[2]}",
-            "first = tl.load(first_ptr + row)",
-            "end = tl.load(end_ptr + row)",
-            "seen = tl.load(seen_ptr + row)",
-            "has_gaps = tl.max((seen != tl.maximum(end - first, 0)).to(tl.int32)) > 0",
-            f"mask_at = mask_ptr + image * {image} + head * {head}",
-            f"mask_rows = {row} * {along}",
+            f"tile = {tiles - 1} - tl.program_id(0) % {tiles}  # the longest first",
+            f"head = tl.program_id(0) // {tiles} % {heads}",
+            f"image = tl.program_id(0) // {tiles * heads}",
+            "rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)",
+            "d = tl.arange(0, BLOCK_D)",
+            f"q_at = q_ptr + {_along(step.q, 'image', 'head')}",
+            f"q = tl.load(q_at + {_tile(step.q, 'rows', 'd')}{live}, other=0.0)",
+            f"k_at = k_ptr + {_along(step.k, 'image', key_head)}",
+            f"v_at = v_ptr + {_along(step.v, 'image', key_head)}",
+            *self._seen(),
+            "low, high = tl.min(first) // BLOCK_N * BLOCK_N, tl.max(end)",
+            "within = tl.cdiv(tl.max(first), BLOCK_N) * BLOCK_N",
+            "beyond = tl.min(end) // BLOCK_N * BLOCK_N",
+            f"if {is_one}:  # no block of keys is seen by all queries",
+            "    within = high",
+            "    beyond = high",
+            'top = tl.full((BLOCK_M,), float("-inf"), tl.float32)',
+            "total = tl.zeros((BLOCK_M,), tl.float32)",
+            "acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)",
+            *self._loop("low", "within", within=False),
+            *self._loop("within", "beyond", within=True),
+            *self._loop("beyond", "high", within=False),
+            "out = acc / tl.where(total == 0.0, 1.0, total)[:, None]",
+            f"out_at = out_ptr + {_along(step.result, 'image', 'head')}",
+            f"tl.store(out_at + {_tile(step.result, 'rows', 'd')}, {out}{live})",
         ]
-    lines = ["first = tl.zeros((BLOCK_M,), tl.int32)"]
-    if step.mask is not None:
-        image, head, along, _ = _steps(step.mask, 4)
-        lines.append(f"mask_at = mask_ptr + image * {image} + head * {head}")
-        lines.append(f"mask_rows = tl.minimum(rows, {length - 1}) * {along}")
-    if step.causal:
-        return [*lines, f"end = tl.minimum(rows + 1, {n_keys})"]
-    return [*lines, f"end = tl.full((BLOCK_M,), {n_keys}, tl.int32)"]
 
+    def _seen(self) -> list[str]:
+        """Return the statements that say which keys each query may see: from ``first`` to
+        ``end``."""
+        step, lines = self.step, []
+        if step.mask:
+            *heads, along, _ = _steps(step.mask, 4)
+            lines.append(f"row = tl.minimum(rows, {self.length - 1})")
+            lines.append(f"mask_at = mask_ptr + {_sum(heads, ('image', 'head'))}")
+            lines.append(f"mask_rows = row * {along}")
+        if step.spans:
+            *heads, along = _steps(step.spans[0], 3)
+            return [
+                *lines,
+                f"row = {_sum(heads, ('image', 'head'))} + row * {along}",
+                "first, end = tl.load(first_ptr + row), tl.load(end_ptr + row)",
+                "n_seen = tl.load(n_seen_ptr + row)",
+                "has_gaps = tl.max((n_seen != tl.maximum(end - first, 0)).to(tl.int32)) > 0",
+            ]
+        if step.causal:
+            end = f"tl.minimum(rows + 1, {self.n_keys})"
+        else:
+            end = f"tl.full((BLOCK_M,), {self.n_keys}, tl.int32)"
+        return [*lines, "first = tl.zeros((BLOCK_M,), tl.int32)", f"end = {end}"]
 
-def _call(step: Attention, *, within: bool) -> list[str]:
-    """Return the statements of a loop over blocks of keys, ``within`` those that all queries
-    see."""
-    masks = ["mask_at", "mask_rows"] if step.mask else []
-    masks += ["has_gaps"] if step.spans else []
-    given = ["start", "q", "k_at", "v_at", "d", "first", "end", *masks, "top", "total", "acc"]
-    text = f"{_block(step)}({', '.join(given)}, {within}, BLOCK_N)"
-    return ["    top, total, acc = (", f"        {text}", "    )"]
+    def _loop(self, start: str, end: str, *, within: bool) -> list[str]:
+        """Return a loop over blocks of keys, ``within`` those that all queries see."""
+        call = wrapped(f"{self.block}(", [self.passed, [str(within), "BLOCK_N"]], ")")
+        text = f"for start in range({start}, {end}, BLOCK_N):\n    top, total, acc = "
+        return (text + call.replace("\n", "\n    ")).split("\n")
 
-
-def _keys(step: Attention, *, interpreted: bool) -> str:
-    """Return the function that adds a block of keys to the sums of a tile of queries."""
-    masks = ["mask_at", "mask_rows"] if step.mask else []
-    masks += ["has_gaps"] if step.spans else []
-    given = ["start", "q", "k_at", "v_at", "d", "first", "end", *masks, "top", "total", "acc"]
-    live = [f"(columns < {step.k.shape[2]})"]
-    factor, scores = _scores(step)
-    wide = ".to(tl.float32)" if interpreted else ""
-    rounded = _rounded("p", step.v, interpreted=interpreted) + wide
-    k_tile = _tile_of(step.k, "columns", "d", turned=True)
-    v_tile = _tile_of(step.v, "columns", "d")
-    lines = [
-        "columns = start + tl.arange(0, BLOCK_N)",
-        "if WITHIN:",
-        f"    k = tl.load(k_at + {k_tile}{_guard(_narrower(step, '[:, None]'))})",
-        f"    v = tl.load(v_at + {v_tile}{_guard(_narrower(step, '[None, :]'))})",
-        "else:",
-        "    k = tl.load(k_at + "
-        f"{k_tile}{_guard([f'{live[0]}[None, :]', *_narrower(step, '[:, None]')])})",
-        "    v = tl.load(v_at + "
-        f"{v_tile}{_guard([f'{live[0]}[:, None]', *_narrower(step, '[None, :]')])})",
-        f"s = tl.dot(q{wide}, k{wide}" + (', input_precision="ieee")' if interpreted else ")"),
-        *scores,
-        *_hidden(step),
-        f"above = tl.maximum(top, tl.max(s, 1) * {factor!r})",
-        'near = tl.where(above == float("-inf"), 0.0, above)  # where no key was seen yet',
-        f"p = tl.exp2(s * {factor!r} - near[:, None])",
-        "less = tl.exp2(top - near)",
-        "total = total * less + tl.sum(p, 1)",
-        f"acc = tl.dot({rounded}, v{wide}, acc * less[:, None]"
-        + (', input_precision="ieee")' if interpreted else ")"),
-        "return above, total, acc",
-    ]
-    head = f"{', '.join(given)}, WITHIN: tl.constexpr, BLOCK_N: tl.constexpr"
-    body = "".join(f"    {line}\n" for line in lines)
-    return f"@triton.jit\ndef {_block(step)}({head}):\n{body}"
-
-
-def _scores(step: Attention) -> tuple[float, list[str]]:
-    """Return the factor, above zero, that makes scores exponents of two, and the statements that
-    make scores of the products of queries and keys."""
-    lines, factor = [], math.log2(math.e)
-    if step.cap:
+    def _of_keys(self) -> str:
+        """Return the function that adds a block of keys to the sums of a tile of queries."""
+        step, loads = self.step, []
+        for is_live in (False, True):
+            tests = (f"(columns < {self.n_keys})",) if is_live else ()
+            for name, tensor, row, column in (
+                ("k", step.k, "[None, :]", "[:, None]"), ("v", step.v, "[:, None]", "[None, :]")
+            ):  # fmt: skip
+                guard = self._guard([test + row for test in tests], column)
+                guard += ", other=0.0" if guard else ""
+                tile = _tile(tensor, "columns", "d", turned=name == "k")
+                loads.append(f"    {name} = tl.load({name}_at + {tile}{guard})")
+        factor, scores = self._scores()
+        wide, exact = "", ""
+        if self.interpreted:
+            wide, exact = ".to(tl.float32)", ', input_precision="ieee"'
+        weights = _rounded("p", step.v, interpreted=self.interpreted) + wide
         lines = [
-            f"s = tl.exp2(s * {2 * factor * step.scale / step.cap!r})  # tanh from here",
-            "s = 1.0 - 2.0 / (s + 1.0)",
-        ]
-        factor *= step.cap
-    elif step.scale > 0 and (step.spans or not step.mask):
-        factor *= step.scale
-    else:
-        lines = [f"s *= {step.scale!r}"]
-    if step.mask and not step.spans:
-        added = "tl.load({}, mask=({})[None, :], other=0.0)".format(
-            _mask_tile(step), f"columns < {step.k.shape[2]}"
-        )
-        lines.append(f"s += {added}.to(tl.float32)" + (f" * {1 / step.cap!r}" if step.cap else ""))
-    return factor, lines
-
-
-def _hidden(step: Attention) -> list[str]:
-    """Return the statements that hide the scores of keys that a query does not see."""
-    lines = [
-        "if not WITHIN:",
-        "    seen = (columns[None, :] >= first[:, None]) & (columns[None, :] < end[:, None])",
-    ]
-    if step.spans:
+            "columns = start + tl.arange(0, BLOCK_N)",
+            "if WITHIN:", *loads[:2], "else:", *loads[2:],
+            f"s = tl.dot(q{wide}, k{wide}{exact})",
+            *scores,
+            "if not WITHIN:",
+            "    seen = (columns[None, :] >= first[:, None]) & (columns[None, :] < end[:, None])",
+        ]  # fmt: skip
+        if step.spans:
+            lines += [
+                "    if has_gaps:",
+                f"        seen &= tl.load({self._mask_tile()}, mask=seen, other=0) != 0",
+            ]
         lines += [
-            "    if has_gaps:",
-            f"        seen &= tl.load({_mask_tile(step)}, mask=seen, other=0) != 0",
+            '    s = tl.where(seen, s, float("-inf"))',
+            f"above = tl.maximum(top, tl.max(s, 1) * {factor!r})",
+            'near = tl.where(above == float("-inf"), 0.0, above)  # where no key was seen yet',
+            f"p = tl.exp2(s * {factor!r} - near[:, None])",
+            "less = tl.exp2(top - near)",
+            "total = total * less + tl.sum(p, 1)",
+            f"acc = tl.dot({weights}, v{wide}, acc * less[:, None]{exact})",
+            "return above, total, acc",
         ]
-    return [*lines, '    s = tl.where(seen, s, float("-inf"))']
+        constants = ["WITHIN: tl.constexpr", "BLOCK_N: tl.constexpr"]
+        return _function(self.block, [self.passed, constants], lines)
+
+    def _scores(self) -> tuple[float, list[str]]:
+        """Return the factor, above zero, that makes scores exponents of two, and the statements
+        that make scores of the products of queries and keys."""
+        step, lines, factor = self.step, [], math.log2(math.e)
+        is_added = step.mask is not None and not step.spans
+        if step.cap:
+            lines = [
+                f"s = tl.exp2(s * {2 * factor * step.scale / step.cap!r})",
+                "s = 1.0 - 2.0 / (s + 1.0)  # the tanh",
+            ]
+            factor *= step.cap
+        elif step.scale > 0 and not is_added:
+            factor *= step.scale
+        else:
+            lines = [f"s *= {step.scale!r}"]
+        if is_added:
+            live = f"(columns < {self.n_keys})[None, :]"
+            part = f" * {1 / step.cap!r}" if step.cap else ""
+            lines += [
+                f"added = tl.load({self._mask_tile()}, mask={live}, other=0.0)",
+                f"s += added.to(tl.float32){part}",
+            ]
+        return factor, lines
+
+    def _mask_tile(self) -> str:
+        assert self.step.mask is not None
+        columns = _sum(_steps(self.step.mask, 4)[3:], ("columns",))
+        return f"mask_at + mask_rows[:, None] + {grouped(columns)}[None, :]"
+
+    def _guard(self, conditions: list[str], columns: str) -> str:
+        """Return a load's or store's mask: the conditions, and that a column of a head exists where
+        tiles are wider than heads; empty if there are none."""
+        wider = [f"(d < {self.width}){columns}"] if self.width != self.block_d else []
+        both = [*conditions, *wider]
+        return f", mask={' & '.join(both)}" if both else ""
 
 
-def _mask_tile(step: Attention) -> str:
-    assert step.mask is not None
-    along = _steps(step.mask, 4)[3]
-    return f"mask_at + mask_rows[:, None] + (columns * {along})[None, :]"
+def _function(name: str, parameters: list[list[str]], lines: list[str]) -> str:
+    head = wrapped(f"def {name}(", parameters, "):")
+    return f"@triton.jit\n{head}\n" + "".join(f"    {line}\n" for line in lines)
 
 
 def _rounded(name: str, tensor: Tensor, *, interpreted: bool) -> str:
@@ -246,30 +252,26 @@ def _rounded(name: str, tensor: Tensor, *, interpreted: bool) -> str:
     return f"to_bfloat16({name})" if is_cut_off else f"{name}.to({TYPES[tensor.dtype]})"
 
 
-def _guard(conditions: list[str]) -> str:
-    return f", mask={' & '.join(conditions)}, other=0.0" if conditions else ""
+def _sum(steps: Sequence[int], names: Sequence[str]) -> str:
+    """Return the sum of positions times steps, as text."""
+    texts = dict(zip("abcd", names, strict=False))
+    return affine(Affine.of(dict(zip("abcd", steps, strict=False))), texts)
 
 
-def _narrower(step: Attention, shape: str) -> list[str]:
-    """Return the condition that a column of a head exists, where tiles are wider than heads."""
-    width = step.q.shape[3]
-    return [f"(d < {width}){shape}"] if width != max(16, power_of_two(width)) else []
+def _along(tensor: Tensor, image: str, head: str) -> str:
+    return _sum(tensor.strides[:2], (image, head))
 
 
-def _head_of(tensor: Tensor, head: str) -> str:
-    image, step = tensor.strides[:2]
-    return f"image * {image} + {head} * {step}"
-
-
-def _tile_of(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> str:
+def _tile(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> str:
     """Return the places of a tile of a head from its start; ``turned`` transposes the tile."""
     row, column = tensor.strides[2:]
-    first, second = ("[None, :]", "[:, None]") if turned else ("[:, None]", "[None, :]")
-    return f"({rows} * {row}){first} + ({columns} * {column}){second}"
+    shapes = ("[None, :]", "[:, None]") if turned else ("[:, None]", "[None, :]")
+    sides = (grouped(_sum([step], (name,))) for step, name in ((row, rows), (column, columns)))
+    return " + ".join(side + shape for side, shape in zip(sides, shapes, strict=True))
 
 
-def _steps(tensor: Tensor, n_dims: int) -> tuple[int, ...]:
+def _steps(tensor: Tensor, n_dims: int) -> list[int]:
     """Return the steps of a tensor along the first dimensions of scores: 0 where it is
     broadcast."""
     steps = [0 if n == 1 else s for n, s in zip(tensor.shape, tensor.strides, strict=True)]
-    return (*[0] * (n_dims - len(steps)), *steps)
+    return [0] * (n_dims - len(steps)) + steps

@@ -135,8 +135,6 @@ def has_tiles(step: Contraction, knobs: Knobs) -> bool:
     """Return whether hardware may copy tiles of an operand that is not split."""
     if knobs.get("parts", 1) > 1 or min(knobs["block_m"], knobs["block_n"]) < LEAST_SIDE:
         return False
-    if halves(step, step.a_made) or halves(step, step.b_made):
-        return False  # Triton 3.6 finds no layout for tiles copied beside halves that are joined
     return any(matrix_of(step, letter) for letter in "ab")
 
 
