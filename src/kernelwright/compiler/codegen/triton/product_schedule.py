@@ -12,7 +12,6 @@ from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, powe
 from kernelwright.compiler.codegen.gpu.stages import split_k
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.descriptors import matrix_of
-from kernelwright.compiler.codegen.triton.pairs import halves
 from kernelwright.compiler.codegen.triton.product_cost import (
     Tile,
     Way,
