@@ -14,8 +14,16 @@ from torch import fx
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.capture.recurrent import own_recurrences
 from kernelwright.compiler.fuse.attention import own_attention
-from kernelwright.compiler.fuse.flow import Constant, Node, NoNest, Product, Source
+from kernelwright.compiler.fuse.flow import (
+    Constant,
+    Node,
+    NoNest,
+    Product,
+    Source,
+    Unsupported,
+)
 from kernelwright.compiler.fuse.fuse import Fusion, fuse
+from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
@@ -62,6 +70,8 @@ def assemble_supported(
             program = own_recurrences(program, supports)
             if products:
                 program = own_attention(program, supports, fusion.least_attention)
+            if any(isinstance(s, Call) and s.target.startswith(capped.NAME) for s in program.steps):
+                raise Unsupported("capped attention that no kernel is written for")
             return reuse_memory(program)
         called |= fresh
 
