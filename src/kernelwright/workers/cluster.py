@@ -314,7 +314,7 @@ class ClusterWorkers:
 
 
 class _Head:
-    """Looks whether the head of a cluster is there, before and between calls of Ray: most of them
+    """Says whether the head of a cluster is there, before and between calls of Ray: most of them
     wait for a head that is gone, until Ray ends this process."""
 
     def __init__(self, address: str) -> None:
