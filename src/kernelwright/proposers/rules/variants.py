@@ -49,12 +49,12 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *STEPS)
         library = (*tensor_cores, *BIASES)
-        around = replace(full, depthwise=True)  # with channels last the library's are faster
+        around = replace(full, depthwise=True)
         return (
             Variant("fused, own matmul", own, products=True, rules=tensor_cores),
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
-            Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
+            Variant("fused, channels last", around, rules=(*library, *IMAGES_TOO)),
             Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
             Variant(
                 "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library
