@@ -56,6 +56,10 @@ class Fusion:
     recompute_cost: int = 12
     """Cost (one per operation, eight per EXPENSIVE one) above which a value is kept rather than
     computed in two kernels, or again in each overlapping window."""
+    again: int = 0
+    """Cost of computing a value in all windows that read it, for each value in memory, up to which
+    it is computed again in every one rather than kept. With 0, a quarter of ``recompute_cost`` is
+    the limit, however many windows there are."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
     least_attention: int = 2**30
@@ -195,8 +199,18 @@ class _Plan:
                 arg = view.arg
                 again = view.n_elements > arg.n_elements and any(len(t) > 1 for t, _ in view.rows)
                 is_own = isinstance(arg, Point) and arg not in self.kept
-                if again and is_own and self._cost(arg) > self.fusion.recompute_cost // 4:
+                if again and is_own and self._is_costly_again(arg, view):
                     yield arg
+
+    def _is_costly_again(self, arg: Node, view: View) -> bool:
+        """Return whether computing ``arg`` in every window costs more than keeping it. What is the
+        same for all windows, as a channel's scale is, is not computed again."""
+        if not self.fusion.again:
+            return self._cost(arg) > self.fusion.recompute_cost // 4
+        points = [n for n in (arg, *self._inlined(arg)) if isinstance(n, Point)]
+        moving = [n for n in points if n.n_elements == arg.n_elements]
+        cost = sum(8 if n.op in EXPENSIVE else 1 for n in moving)
+        return cost * view.n_elements > self.fusion.again * arg.n_elements
 
     def _is_costly(self, node: Node) -> bool:
         big = [s for s in self._reads(node) if s.n_elements * 2 > node.n_elements]
