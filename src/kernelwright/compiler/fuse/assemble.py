@@ -16,6 +16,7 @@ from kernelwright.compiler.capture.recurrent import own_recurrences
 from kernelwright.compiler.fuse.attention import own_attention
 from kernelwright.compiler.fuse.flow import Constant, Node, NoNest, Product, Source
 from kernelwright.compiler.fuse.fuse import Fusion, fuse
+from kernelwright.compiler.fuse.moments import with_moments
 from kernelwright.compiler.ir.ir import Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
@@ -39,7 +40,13 @@ def assemble_supported(
     products, if it has some that are not called yet, and else of all that it computes."""
     called: set[str] = set()
     while True:
-        flow = to_flow(captured, called, products=products, depthwise=fusion.depthwise)
+        flow = to_flow(
+            captured,
+            called,
+            products=products,
+            depthwise=fusion.depthwise,
+            narrow=fusion.narrow,
+        )
         assembly = _Assembly(flow, fusion)
         try:
             program = assembly.program(lineage)
@@ -54,6 +61,8 @@ def assemble_supported(
         fresh = fresh or {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
             program = own_recurrences(program, supports)
+            if fusion.moments:
+                program = with_moments(program)
             if products:
                 program = own_attention(program, supports, fusion.least_attention)
             return reuse_memory(program)

@@ -15,7 +15,7 @@ from kernelwright.compiler.fuse.flow import Node, Source, Unsupported, walk
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
-from kernelwright.compiler.lower.products import DEPTHWISE, PRODUCTS
+from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_TOO, PRODUCTS
 from kernelwright.compiler.lower.sorting import SORTS
 from kernelwright.compiler.lower.table import Handler, result_of
 
@@ -60,13 +60,16 @@ def to_flow(
     *,
     products: bool = False,
     depthwise: bool = False,
+    narrow: bool = False,
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
     With ``products``, matrix products, convolutions and sorts become nodes, too; with ``depthwise``
-    alone, those convolutions that are no products.
+    alone, those convolutions that are no products; with ``narrow``, those at which the library is
+    slow, too.
     """
-    more = PRODUCTS | SORTS if products else DEPTHWISE if depthwise else {}
+    some = NARROW_TOO if narrow else DEPTHWISE if depthwise else {}
+    more = PRODUCTS | SORTS if products else some
     flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":

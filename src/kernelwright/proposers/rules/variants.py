@@ -57,6 +57,11 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", around, rules=(*library, *IMAGES_TOO)),
+            Variant(
+                "fused, channels last, narrow convolutions",
+                replace(around, narrow=True, moments=True),
+                rules=(*library, *IMAGES_TOO),
+            ),
             Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
             Variant(
                 "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library
