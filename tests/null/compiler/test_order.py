@@ -29,6 +29,12 @@ def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
     return leading(convolutions([graph]), operators([graph]))
 
 
+def test_transposed_convolutions_of_wide_steps_run_with_channels_last_first() -> None:
+    assert first(nn.ConvTranspose2d(32, 64, 4, 2), 2, 32, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.ConvTranspose3d(32, 64, 3, 2), 2, 32, 8, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.ConvTranspose3d(32, 64, 3), 2, 32, 8, 8, 8)[0] == (OWN, "triton")
+
+
 def test_the_heaviest_convolution_decides() -> None:
     few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
     assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.gpu.moments import with_moments
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
@@ -38,7 +39,8 @@ def assembled(module: nn.Module, x: torch.Tensor, **options: bool) -> Program:
     captured, _ = rewrite(capture(module, [x]), LAST)
     fusion = Fusion(moments=True, **options)
     supports = TritonEmitter().supports
-    return assemble_supported(captured, fusion, supports, products="narrow" not in options)
+    products = "narrow" not in options
+    return assemble_supported(captured, fusion, supports, products=products, finish=with_moments)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ A batch norm in training needs the mean and variance of every channel of a convo
 Each program of the convolution adds up its own rows while they are in registers, and a small kernel
 puts the parts together: the result is not read once more from memory.
 
-Source: T. F. Chan, G. H. Golub and R. J. LeVeque, 1979, as in ``codegen.gpu.variance``.
+Source: T. F. Chan, G. H. Golub and R. J. LeVeque, 1979, as in ``variance``.
 """
 
 from __future__ import annotations
