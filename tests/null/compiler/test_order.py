@@ -18,14 +18,17 @@ from kernelwright.proposers.rules.order import (
     LAST,
     NARROW,
     OWN,
+    POSITIONS,
     convolutions,
     leading,
     operators,
 )
 
 
-def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
-    graph = capture(module, [torch.randn(shape)]).graph
+def first(
+    module: nn.Module, *shape: int, dtype: torch.dtype = torch.float32
+) -> tuple[tuple[str, str], ...]:
+    graph = capture(module.to(dtype), [torch.randn(shape, dtype=dtype)]).graph
     return leading(convolutions([graph]), operators([graph]))
 
 
@@ -57,6 +60,8 @@ def test_networks_of_many_convolutions_begin_with_channels_last_compiled_at_once
     layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
     found = first(nn.Sequential(*layers), 2, 4, 5, 5)
     assert found[:3] == ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"))
+    narrow = first(nn.Sequential(*layers), 2, 4, 5, 5, dtype=torch.bfloat16)
+    assert narrow[:2] == ((POSITIONS, "triton"), (LAST, "cuda"))
 
 
 def test_convolutions_at_which_the_library_is_slow_are_tried_as_own_code_with_channels_last() -> (

@@ -45,6 +45,7 @@ def assemble_supported(
             captured,
             called,
             products=products,
+            convolutions=fusion.convolutions,
             depthwise=fusion.depthwise,
             narrow=fusion.narrow,
         )

@@ -59,17 +59,20 @@ def to_flow(
     called: Collection[str] = (),
     *,
     products: bool = False,
+    convolutions: bool = True,
     depthwise: bool = False,
     narrow: bool = False,
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products, convolutions and sorts become nodes, too; with ``depthwise``
-    alone, those convolutions that are no products; with ``narrow``, those at which the library is
-    slow, too.
+    With ``products``, matrix products and sorts become nodes, too, and ``convolutions`` with them;
+    with ``depthwise`` alone, those convolutions that are no products; with ``narrow``, those at
+    which the library is slow, too.
     """
     some = NARROW_TOO if narrow else DEPTHWISE if depthwise else {}
     more = PRODUCTS | SORTS if products else some
+    if not convolutions and not depthwise:
+        more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
     flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":

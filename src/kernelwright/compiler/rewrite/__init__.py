@@ -5,10 +5,21 @@ from kernelwright.compiler.rewrite.table import (
     BIASES,
     IMAGES_TOO,
     LAYOUTS,
+    ONE_TAP,
     ORDINARY,
     RULES,
     STEPS,
     Rule,
 )
 
-__all__ = ["BIASES", "IMAGES_TOO", "LAYOUTS", "ORDINARY", "RULES", "STEPS", "Rule", "rewrite"]
+__all__ = [
+    "BIASES",
+    "IMAGES_TOO",
+    "LAYOUTS",
+    "ONE_TAP",
+    "ORDINARY",
+    "RULES",
+    "STEPS",
+    "Rule",
+    "rewrite",
+]

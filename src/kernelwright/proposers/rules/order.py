@@ -23,6 +23,7 @@ from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
 OWN, FUSED = "fused, own matmul", "fused"
 ORDINARY, LAST = "fused, plain convolutions", "fused, channels last"
 NARROW = "fused, channels last, narrow convolutions"
+POSITIONS = "fused, channels last, own products"
 MANY = 6
 """Number of convolutions above which the first candidate is in CUDA, which compiles its many
 kernels at once, and leaves convolutions to the library: building own ones takes one to two seconds
@@ -44,7 +45,9 @@ class Convolution:
     groups: int
     is_transposed: bool
     has_steps: bool
-    is_narrow: bool
+    is_narrow: bool = False
+    """Whether its numbers have 16 bits."""
+    is_slow: bool = False
     """Whether the library is slow at it with channels last."""
 
 
@@ -81,8 +84,9 @@ def _described(node: fx.Node, term: Term) -> Convolution:
         channels,
         groups,
         is_transposed,
-        any(s != 1 for s in stride),
-        not is_transposed and is_narrow(image, weight, shape_of(node), dtype),
+        has_steps=any(s != 1 for s in stride),
+        is_narrow=term.args[1].meta["val"].dtype.itemsize == 2,
+        is_slow=not is_transposed and is_narrow(image, weight, shape_of(node), dtype),
     )
 
 
@@ -123,12 +127,13 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     if not found:
         return ()
     own, fused, heaviest = (OWN, "triton"), (FUSED, "triton"), found[0]
-    has_narrow = len(found) > 1 and any(each.is_narrow for each in found)
-    last = (NARROW if has_narrow else LAST, "triton")
+    is_slow = len(found) > 1 and any(each.is_slow for each in found)
+    last = (NARROW if is_slow else LAST, "triton")
     if len(found) > MANY and heaviest.n_dims == 1:
         return ((FUSED, "cuda"), fused, own)
     if len(found) > MANY:
-        return ((LAST, "cuda"), (FUSED, "cuda"), last, own)
+        ways = ((LAST, "cuda"), (FUSED, "cuda"), last, own)
+        return ((POSITIONS, "triton"), *ways) if heaviest.is_narrow else ways
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
