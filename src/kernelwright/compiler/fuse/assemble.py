@@ -42,9 +42,11 @@ def assemble_supported(
     *,
     products: bool,
     lineage: tuple[str, ...] = (),
+    finish: Callable[[Program], Program] | None = None,
 ) -> Program:
     """Return the program, with calls in place of every own step that is not supported: of its
-    products, if it has some that are not called yet, and else of all that it computes."""
+    products, if it has some that are not called yet, and else of all that it computes. ``finish``
+    rewrites the steps before memory is reused."""
     called: set[str] = set()
     while True:
         flow = to_flow(
@@ -53,6 +55,7 @@ def assemble_supported(
             products=products,
             convolutions=fusion.convolutions,
             depthwise=fusion.depthwise,
+            narrow=fusion.narrow,
         )
         assembly = _Assembly(flow, fusion)
         try:
@@ -68,6 +71,8 @@ def assemble_supported(
         fresh = fresh or {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
             program = own_recurrences(program, supports)
+            if finish is not None:
+                program = finish(program)
             if products:
                 program = own_attention(program, supports, fusion.least_attention)
             if any(isinstance(s, Call) and s.target.startswith(capped.NAME) for s in program.steps):
