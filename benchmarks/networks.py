@@ -2,14 +2,15 @@
 
     python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train|eval]
         [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels]
-        [--lock FILE]
+        [--host] [--lock FILE]
 
 KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has medians in milliseconds of
 windows of calls, one form after another: the library's eager mode, with channels last, and
 compiled, each in a CUDA graph, then the first candidates of the rules in the order in which a
 search tries them. The last column is the fastest form of the library over the fastest candidate,
 whose largest difference from eager stands before it, as a share of the largest result.
-``--kernels`` prints where the time of each form goes.
+``--kernels`` prints where the time of each form goes, ``--host`` how long a single call takes until
+it returns, and until its result is there.
 Several of these may prepare side by side and time one after the other, with one ``--lock``.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import functools
 import importlib.util
 import re
 import statistics
@@ -39,7 +41,7 @@ from kernelwright.loaders.kernelbench import read_task
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals
 
 PROBLEMS = ("9", "10", "11", "12", "15", "7", "18", "19", "20", "21", "22", "23", "27", "8")
-N_WINDOWS, WINDOW_S = 9, 0.02
+N_WINDOWS, WINDOW_S, N_SINGLE = 9, 0.02, 40
 EVALUATED = """
 
 class Model(Network):
@@ -132,6 +134,21 @@ def _milliseconds(call: Call) -> float:
     return statistics.median(times)
 
 
+def single(call: Call, lock: Path) -> str:
+    """The median µs of single calls: until one returns, and until its result is there."""
+    times = []
+    with alone(lock):
+        for _ in range(N_SINGLE):
+            torch.cuda.synchronize()
+            begin_s = time.perf_counter()
+            call()
+            returned_s = time.perf_counter()
+            torch.cuda.synchronize()
+            times.append((returned_s - begin_s, time.perf_counter() - begin_s))
+    host, whole = (statistics.median(column) * 1e6 for column in zip(*times, strict=True))
+    return f" ({host:.0f}, {whole:.0f} µs)"
+
+
 def library(
     module: ModuleType, reference: torch.nn.Module, inputs: list[Any]
 ) -> Iterator[tuple[str, Call]]:
@@ -181,15 +198,17 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     torch.manual_seed(0)
     reference = module.Model(*module.get_init_inputs()).cuda()
     inputs = [x.cuda() for x in module.get_inputs()]
+    said = functools.partial(single, lock=options.lock) if options.host else lambda call: ""
+    line = []
     taken = {}
     for name, call in library(module, reference, inputs):
         taken[name] = milliseconds(call, options.lock)
+        line.append(f"{name} {taken[name]:.3f}{said(call)}")
         if options.kernels:
             with alone(options.lock):
                 kernels(name, call)
     del call
     torch.cuda.empty_cache()
-    line = [f"{name} {ms:.3f}" for name, ms in taken.items()]
     best, difference = float("inf"), 0.0
     wanted = reference(*inputs).float()
     for name, new in candidates(text, module, reference, options):
@@ -199,13 +218,14 @@ def measure(path: Path, options: argparse.Namespace) -> None:
             line.append(f"{name} fails: {str(error).splitlines()[0]}")
             continue
         off = float((made - wanted).abs().max() / wanted.abs().max())
-        ms = milliseconds(lambda new=new: new(*inputs), options.lock)
-        line.append(f"{name} {ms:.3f}")
+        call = functools.partial(new, *inputs)
+        ms = milliseconds(call, options.lock)
+        line.append(f"{name} {ms:.3f}{said(call)}")
         if ms < best:
             best, difference = ms, off
         if options.kernels:
             with alone(options.lock):
-                kernels(name, lambda new=new: new(*inputs))
+                kernels(name, call)
     ratio = min(taken.values()) / best
     print(f"{path.stem}: {' | '.join(line)} | off {difference:.0e} | {ratio:.2f}", flush=True)
 
@@ -221,6 +241,7 @@ def main() -> None:
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--host", action="store_true")
     parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
     options = parser.parse_args()
     for problem in options.problem or PROBLEMS:

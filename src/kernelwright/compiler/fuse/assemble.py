@@ -132,12 +132,13 @@ class _Assembly:
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
             last.append(max((at[node] for node in makers), default=-1))
         in_order = [steps[number] for number in sorted(range(len(steps)), key=last.__getitem__)]
+        changed = {path for _, path in captured.mutations}
         return Program(
             inputs=tuple(self._tensor(by_name[name]) for name in captured.inputs),
             attributes=tuple(
                 (self._tensor(by_name[name]), path)
                 for name, path in captured.attributes.items()
-                if by_name[name].users
+                if by_name[name].users or path in changed
             ),
             steps=tuple(_ordered(in_order)),
             outputs=self._references(captured.outputs),
