@@ -39,7 +39,10 @@ def command(archive: str | None, as_json: bool) -> Answer:
     return Answer(
         {"searches": searches, "trials": n_trials, "verdicts": n_verdicts},
         answers.DONE,
-        [_table(searches), f"the archive holds {at_most}{n_trials} trials and {n_verdicts} verdicts"],
+        [
+            _table(searches),
+            f"the archive holds {at_most}{n_trials} trials and {n_verdicts} verdicts",
+        ],
     )
 
 
