@@ -20,6 +20,7 @@ from kernelwright.compiler.ir.ir import (
     Iota,
     Kernel,
     Load,
+    PartTotal,
     Program,
     Ref,
     Scan,
@@ -229,6 +230,31 @@ def convolution_side_by_side() -> Program:
     step = Contraction(
         "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -20), bounds),
         Load("w0", w, Affine.of({"o": 108, "c": 9, "i": 3, "j": 1})), body, tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
+
+
+@case
+def convolution_totals() -> Program:
+    """Channels last, dilation 2 along rows, and what every 16 rows of its results add up to: the
+    last part has 6."""
+    m, oc, k = axes("n2 y5 x7"), axes("o20"), axes("c16 i3 j3")
+    x = Tensor("x", (2, 16, 7, 7), "float32", (784, 1, 112, 16))
+    w = contiguous("w", (20, 16, 3, 3), "float32")
+    row, column = Affine.of({"y": 1, "i": 2}, -1), Affine.of({"x": 1, "j": 1}, -1)
+    steps = {"n": 784, "c": 1, "y": 112, "i": 224, "x": 16, "j": 16}
+    bounds = (Bound(row, 0, 7), Bound(column, 0, 7))
+    out = Tensor("out", (2, 20, 5, 7), "float32", (700, 1, 140, 20))
+    sums, spreads = (contiguous(name, (5, 20), "float32") for name in ("sums", "spreads"))
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(out, Affine.of({"n": 700, "o": 1, "y": 140, "x": 20}), "y0"),
+        PartTotal(sums, Affine.of({"o": 1}), "y0", "sum", 16),
+        PartTotal(spreads, Affine.of({"o": 1}), "y0", "spread", 16),
+    )
+    step = Contraction(
+        "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -128), bounds),
+        Load("w0", w, Affine.of({"o": 144, "c": 9, "i": 3, "j": 1})), body, tf32=True,
     )  # fmt: skip
     return program(step, inputs=(x, w))
 

@@ -4,8 +4,9 @@ names."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,19 +43,21 @@ def assemble_supported(
     *,
     products: bool,
     lineage: tuple[str, ...] = (),
+    finish: Callable[[Program], Program] | None = None,
 ) -> Program:
     """Return the program, with calls in place of every own step that is not supported: of its
-    products, if it has some that are not called yet, and else of all that it computes.
+    products, if it has some that are not called yet, and else of all that it computes. ``finish``
+    rewrites the steps before memory is reused.
 
     With ``fusion.few_queries``, attention of few queries is one step where that is supported, and
     else products and a softmax.
     """
     whole = few_queries(captured.graph) if products and fusion.few_queries else set()
-    while True:
-        program = _assembled(captured, fusion, supports, whole, products=products, lineage=lineage)
-        if not whole or _is_own(program, whole):
-            return program
-        whole = set()
+    assembled = partial(
+        _assembled, captured, fusion, supports, products=products, lineage=lineage, finish=finish
+    )
+    program = assembled(whole)
+    return program if not whole or _is_own(program, whole) else assembled(set())
 
 
 def _is_own(program: Program, whole: set[str]) -> bool:
@@ -71,10 +74,11 @@ def _assembled(
     captured: Captured,
     fusion: Fusion,
     supports: Callable[[Step], bool],
-    whole: set[str],
+    whole: Set[str],
     *,
     products: bool,
     lineage: tuple[str, ...],
+    finish: Callable[[Program], Program] | None,
 ) -> Program:
     """Return the program; attention whose node's name is in ``whole`` is not taken apart."""
     called = set(whole)
@@ -85,6 +89,7 @@ def _assembled(
             products=products,
             convolutions=fusion.convolutions,
             depthwise=fusion.depthwise,
+            narrow=fusion.narrow,
         )
         assembly = _Assembly(flow, fusion)
         try:
@@ -100,6 +105,8 @@ def _assembled(
         fresh = fresh or {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
             program = own_recurrences(program, supports)
+            if finish is not None:
+                program = finish(program)
             if products:
                 program = own_attention(program, supports, fusion.least_attention)
             if any(isinstance(s, Call) and s.target.startswith(capped.NAME) for s in program.steps):
@@ -159,12 +166,13 @@ class _Assembly:
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
             last.append(max((at[node] for node in makers), default=-1))
         in_order = [steps[number] for number in sorted(range(len(steps)), key=last.__getitem__)]
+        changed = {path for _, path in captured.mutations}
         return Program(
             inputs=tuple(self._tensor(by_name[name]) for name in captured.inputs),
             attributes=tuple(
                 (self._tensor(by_name[name]), path)
                 for name, path in captured.attributes.items()
-                if by_name[name].users
+                if by_name[name].users or path in changed
             ),
             steps=tuple(_ordered(in_order)),
             outputs=self._references(captured.outputs),

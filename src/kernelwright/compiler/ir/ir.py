@@ -197,6 +197,19 @@ class Total(Store):
     """
 
 
+@dataclass(frozen=True)
+class PartTotal(Store):
+    """``tensor[part, n]`` = what ``op`` gives of ``value`` over each ``rows`` neighbouring rows of
+    a contraction, in row-major order of ``m``; the last part may have fewer rows.
+
+    The index has the axes of ``n`` alone: the part is the tensor's first dimension.
+    """
+
+    op: str
+    """'sum', or 'spread': the sum of squared distances from the part's own mean."""
+    rows: int
+
+
 Op = Load | Const | Iota | Compute | Reduce | Scan | Store
 
 
@@ -282,7 +295,7 @@ class Contraction:
     output channels in ``n``, (input channel, kernel row, kernel column) in ``k``, and bounds on
     ``a`` for its padding. ``a`` is indexed by batch, m and k axes, ``b`` by batch, k and n axes.
     The body reads the sum under the name ``acc`` (float32) and stores what it computes; it may
-    load other tensors and has no reductions or scans.
+    load other tensors and has no reductions or scans, but for totals of parts of its rows.
 
     An operand may be computed where it is read: ``a_made`` are then the ops that do so from the
     load ``a`` and others, and the last one's value is the operand. Rows that are gathered, and
@@ -323,6 +336,11 @@ class Contraction:
     def is_plain(self) -> bool:
         """Whether it is one product, or a convolution, of two operands that are in memory."""
         return not (self.a_made or self.b_made or self.groups)
+
+    @property
+    def part_totals(self) -> tuple[PartTotal, ...]:
+        """What the step adds up over parts of its rows."""
+        return tuple(op for op in self.body if isinstance(op, PartTotal))
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
