@@ -351,7 +351,8 @@ def test_attention_of_few_queries_is_one_step_that_reads_each_head_of_keys_once(
             k, v = (t.repeat_interleave(2, dim=1) for t in (k, v))
             return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
-    inputs = [R(2, 4, 1, 8), R(2, 2, 12, 8), R(2, 2, 12, 8), torch.rand(2, 1, 1, 12) > 0.5]
+    inputs = [x.bfloat16() for x in (R(2, 4, 1, 8), R(2, 2, 12, 8), R(2, 2, 12, 8))]
+    inputs.append(torch.rand(2, 1, 1, 12) > 0.5)
     captured, _ = rewrite(capture(Decoding(), inputs))
     program = assemble_supported(
         captured, Fusion(few_queries=True), lambda step: True, products=True
@@ -359,17 +360,17 @@ def test_attention_of_few_queries_is_one_step_that_reads_each_head_of_keys_once(
     *_, last = program.steps
     assert isinstance(last, Attention) and (last.k.name, last.v.name) == ("k", "v")
     found = interpret(program, inputs, {})
-    torch.testing.assert_close(found, Decoding()(*inputs), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found, Decoding()(*inputs), rtol=2e-2, atol=2e-2)
 
 
 def test_keys_that_are_computed_are_not_kept_for_attention_of_few_queries():
     class Unpacked(nn.Module):
         def forward(self, q, k, v, scale):
-            k, v = (t.float() * scale for t in (k, v))
+            k, v = (t.bfloat16() * scale for t in (k, v))
             return F.scaled_dot_product_attention(q, k, v)
 
     k, v = (torch.randint(-9, 9, (2, 2, 12, 8), dtype=torch.int8) for _ in "kv")
-    inputs = [R(2, 2, 1, 8), k, v, R(1)]
+    inputs = [R(2, 2, 1, 8).bfloat16(), k, v, R(1).bfloat16()]
     program = assemble_supported(
         capture(Unpacked(), inputs), Fusion(few_queries=True), lambda step: True, products=True
     )

@@ -44,10 +44,11 @@ _NAME = "torch.ops.aten.scaled_dot_product_attention"
 
 
 def few_queries(graph: fx.Graph) -> set[str]:
-    """Return the names of the nodes in ``graph`` that are attention of few queries."""
+    """Return the names of the nodes in ``graph`` that are attention of few queries in 16 bits."""
     attention = torch.ops.aten.scaled_dot_product_attention.default
-    nodes = [node for node in graph.nodes if node.target is attention]
-    return {node.name for node in nodes if node.args[0].meta["val"].shape[-2] <= THIN}
+    queries = {n.name: n.args[0].meta["val"] for n in graph.nodes if n.target is attention}
+    narrow = {name: q for name, q in queries.items() if q.dtype in (torch.bfloat16, torch.float16)}
+    return {name for name, q in narrow.items() if q.shape[-2] <= THIN}
 
 
 def own_attention(program: Program, supports: Callable[[Step], bool], least: int) -> Program:
@@ -59,7 +60,7 @@ def own_attention(program: Program, supports: Callable[[Step], bool], least: int
         found = _attention(call, tensors)
         if found is None:
             return []
-        is_few = found.q.shape[2] <= THIN
+        is_few = found.q.shape[2] <= THIN and found.q.dtype in ("bfloat16", "float16")
         if is_few:
             k, v = (_unrepeated(each, makers, tensors) for each in (found.k, found.v))
             found = replace(found, k=k, v=v)
