@@ -67,6 +67,8 @@ class Fusion:
     below, launching the library's kernel dominates its time."""
     convolutions: bool = True
     """Whether convolutions are own code where matrix products are."""
+    few_queries: bool = False
+    """Whether attention of few queries is one step: if not, it is taken apart into products."""
     depthwise: bool = False
     """Whether depthwise convolutions are own code where other convolutions are the library's: they
     are sums over windows, and not products."""
