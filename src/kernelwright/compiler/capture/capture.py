@@ -21,6 +21,7 @@ from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.compiler.capture.loops import roll_loops
+from kernelwright.compiler.capture.numbers import ManyNumbers, stay_on_device, write_out
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
 from kernelwright.compiler.capture.structures import described, made, mapped
@@ -106,6 +107,7 @@ def capture(
         program, signature, given = _exported(module, inputs, named, gradients=gradients)
         as_written = facts_of(program.graph)
         program = program.run_decompositions(decompositions())
+        stay_on_device(program.graph_module.graph)
         if not gradients:
             restore(program.graph_module.graph)
             roll(program.graph_module.graph)
@@ -301,7 +303,7 @@ def _read(
             if isinstance(_attribute(module, spec.target), torch.Tensor):
                 attributes[name] = spec.target
             else:
-                _inline(graph, name, program.constants[spec.target])
+                _write_out(graph, name, program.constants[spec.target])
         elif spec.kind is InputKind.USER_INPUT:
             users.append(name)
         else:
@@ -326,17 +328,13 @@ def _read(
     return Captured(graph, tuple(tensors), arguments, attributes, mutations, returned)
 
 
-def _inline(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
-    """Replace the placeholder of a tensor that forward makes from a Python number."""
-    if value.numel() != 1:
-        raise CannotCapture("a tensor that forward makes from Python numbers")
-    (node,) = (n for n in graph.nodes if n.name == name)
-    first = next(n for n in graph.nodes if n.op != "placeholder")
-    with graph.inserting_before(first):
-        arguments = (list(value.shape), value.item())
-        full = graph.call_function(torch.ops.aten.full.default, arguments, {"dtype": value.dtype})
-    full.meta["val"] = node.meta["val"]
-    node.replace_all_uses_with(full)
+def _write_out(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
+    try:
+        write_out(graph, name, value)
+    except ManyNumbers as many:
+        raise CannotCapture(
+            "a tensor that forward makes from Python numbers; a buffer with them can be captured"
+        ) from many
 
 
 def _attribute(module: nn.Module, path: str) -> Any:
