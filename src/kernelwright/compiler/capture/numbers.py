@@ -45,7 +45,7 @@ def write_out(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
 
 
 def _progression(graph: fx.Graph, value: torch.Tensor) -> fx.Node | None:
-    """``start + step * (i // times)`` for place ``i``; None where whole numbers do not follow it."""
+    """``start + step * (i // times)`` for place ``i``; None for other numbers."""
     numbers = value.flatten().tolist()
     if value.is_floating_point() or value.dtype is torch.bool or value.is_complex():
         return None
