@@ -146,14 +146,32 @@ def _unfit_weights(module, weights):
             return f"{{'.'.join((*path, name))}} has another form"
     return ""'''
 
+_VALUES = '''
 
-def checks_text(device_kind: str, *, weights: bool, gradients: bool = False) -> str:
+def _other_values(values, *tensors):
+    """Why the integers that forward reads on the host are not those of the kernels."""
+    for tensor, (name, expected) in zip(tensors, values):
+        if torch.compiler.is_dynamo_compiling() or type(tensor) not in PLAIN:
+            return f"nobody can read the values of {{name}} while torch traces"
+        if tensor.tolist() != expected:
+            return f"{{name}} has other values than the kernels are made for"
+    return ""'''
+
+
+def checks_text(
+    device_kind: str, *, weights: bool, gradients: bool = False, values: bool = False
+) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
     ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at; ``gradients``:
-    whether the kernels give gradients.
+    whether the kernels give gradients; ``values``: whether some inputs must have certain values.
     """
-    parts = [_FITS, *([] if gradients else [_WANTS]), *([_WEIGHTS] if weights else [])]
+    parts = [
+        _FITS,
+        *([] if gradients else [_WANTS]),
+        *([_WEIGHTS] if weights else []),
+        *([_VALUES] if values else []),
+    ]
     text = "\n".join(parts)
     fits = text.format(device=device_kind, keys=device_kind.upper())
     source = inspect.getsource(unchanged)
@@ -184,6 +202,12 @@ def weights_table(name: str, forms: Iterable[tuple[str, str]]) -> str:
         *parts, last = path.split(".")
         rows.append(f"{tuple(parts)!r}, {last!r}, {form}".replace("'", '"'))
     return _table(name, "place, name, shape, strides and dtype of every weight", rows)
+
+
+def values_table(name: str, read: Mapping[str, Any]) -> str:
+    """The table of the integers for ``_other_values``, by the names of the inputs."""
+    rows = [f'"{each}", {values!r}' for each, values in read.items()]
+    return _table(name, "name and values of every input that forward reads on the host", rows)
 
 
 def modules_table(name: str, modules: Mapping[str, Any]) -> str:

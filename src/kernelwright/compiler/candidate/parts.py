@@ -64,10 +64,14 @@ def open_parts(
         inputs = reference.blank_inputs()
         captured = capture(module, inputs)
     except CannotCapture as whole:
+        inputs = reference.inputs(CHECK_SEED)
         try:
-            return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
-        except CannotCapture as error:
-            raise CannotCapture(f"{whole}; {error}") from error
+            captured = capture(module, inputs, reads=True)
+        except CannotCapture:
+            try:
+                return _children(task, module, inputs, device_kind)
+            except CannotCapture as error:
+                raise CannotCapture(f"{whole}; {error}") from error
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     around = _Around(text, home_of(module), device_kind)
     return text, [around.part(task.name, "", module, (tuple(inputs), {}), captured)]
@@ -98,7 +102,8 @@ class _Around:
         rebuilt = text.bases == "Part"
         imports = result_imports(captured.outputs, self.home, rebuilt=rebuilt)
         face = replace(face, imports=imports)
-        others = freed(module, inputs, captured) if not path else iter(())
+        is_fixed = path or captured.read
+        others = iter(()) if is_fixed else freed(module, inputs, captured)
         return Part(path, captured, face, arguments, text.signature, others)
 
 

@@ -10,7 +10,7 @@ import logging
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 
 from kernelwright.compiler.capture.loops import roll_loops
 from kernelwright.compiler.capture.numbers import ManyNumbers, stay_on_device, write_out
+from kernelwright.compiler.capture.reads import HostReads
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
 from kernelwright.compiler.capture.structures import described, made, mapped
@@ -83,6 +84,8 @@ class Captured:
     still are; they are computed from attributes alone."""
     as_written: Sequence[Any] = ()
     """The operators that the forward calls, before any is decomposed: ``facts_of`` that graph."""
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """Placeholder → its values, where the forward reads them on the host: they are fixed."""
 
 
 NO_NAMES: Mapping[str, Any] = {}
@@ -94,17 +97,20 @@ def capture(
     named: Mapping[str, Any] = NO_NAMES,
     *,
     gradients: bool = False,
+    reads: bool = False,
 ) -> Captured:
     """Capture ``module(*inputs, **named)`` as a graph, in the module's current mode.
 
     With ``gradients`` the graph is the one that autograd differentiates: recurrent networks are
-    unrolled in it.
+    unrolled in it. With ``reads`` the forward may read integers of the inputs on the host; the
+    graph is that for their values.
 
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
     with _failing_as_uncapturable(), torch.set_grad_enabled(gradients), quiet():
-        program, signature, given = _exported(module, inputs, named, gradients=gradients)
+        host = HostReads(_tensors(inputs, named)) if reads else None
+        program, signature, given = _exported(module, inputs, named, gradients=gradients, host=host)
         as_written = facts_of(program.graph)
         program = program.run_decompositions(decompositions())
         stay_on_device(program.graph_module.graph)
@@ -112,11 +118,22 @@ def capture(
             restore(program.graph_module.graph)
             roll(program.graph_module.graph)
             roll_loops(program.graph_module.graph)
-        return replace(_read(program, module, signature, given), as_written=as_written)
+        found = _read(program, module, signature, given)
+        read = {found.inputs[n]: values for n, values in (host.read if host else {}).items()}
+        return replace(found, as_written=as_written, read=read)
+
+
+def _tensors(*given: Any) -> list[torch.Tensor]:
+    """The tensors inside of arguments, in the order of a graph's placeholders."""
+    return [leaf for leaf in tree_leaves(described(given)) if isinstance(leaf, torch.Tensor)]
 
 
 def as_written(
-    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any] = NO_NAMES
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any] = NO_NAMES,
+    *,
+    reads: bool = False,
 ) -> Sequence[Any]:
     """Return ``Captured.as_written`` alone, which takes a small part of the time of ``capture``.
 
@@ -124,17 +141,23 @@ def as_written(
         CannotCapture: as for ``capture``.
     """
     with _failing_as_uncapturable(), torch.no_grad(), quiet():
-        return facts_of(_exported(module, inputs, named, gradients=False)[0].graph)
+        host = HostReads(_tensors(inputs, named)) if reads else None
+        return facts_of(_exported(module, inputs, named, gradients=False, host=host)[0].graph)
 
 
 def _exported(
-    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any], *, gradients: bool
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    gradients: bool,
+    host: HostReads | None,
 ) -> tuple[ExportedProgram, inspect.Signature, Any]:
     """Return the program, the forward's signature, and the arguments by position and by name."""
     signature = inspect.signature(module.forward)
     bound = signature.bind(*inputs, **named)
     given = described(bound.args), described(bound.kwargs)
-    with contextlib.nullcontext() if gradients else left_whole(), plain_forward(module):
+    with contextlib.nullcontext() if gradients else left_whole(), plain_forward(module, host):
         return torch.export.export(module, *given, strict=False), signature, given
 
 
@@ -192,9 +215,10 @@ def is_same_in_both_modes(
     modes = {part: part.training for part in module.modules()}
     try:
         module.train(not module.training)
-        if as_written(module, inputs, named) == captured.as_written:
+        reads = bool(captured.read)
+        if as_written(module, inputs, named, reads=reads) == captured.as_written:
             return True
-        return _facts(capture(module, inputs, named)) == _facts(captured)
+        return _facts(capture(module, inputs, named, reads=reads)) == _facts(captured)
     except CannotCapture:
         return False
     finally:
@@ -217,13 +241,18 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def plain_forward(module: nn.Module) -> Iterator[None]:
-    """Let the module take and return descriptions of objects, which torch.export may not know."""
+def plain_forward(module: nn.Module, host: HostReads | None = None) -> Iterator[None]:
+    """Let the module take and return descriptions of objects, which torch.export may not know, and
+    read values that the ``host`` has."""
     own, was = module.forward, vars(module).get("forward")
 
     @functools.wraps(own)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        return described(own(*made(args), **made(kwargs)))
+        if host is None:
+            return described(own(*made(args), **made(kwargs)))
+        host.begin(_tensors(args, kwargs))
+        with host:
+            return described(own(*made(args), **made(kwargs)))
 
     vars(module)["forward"] = forward
     try:
