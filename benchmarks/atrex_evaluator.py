@@ -6,13 +6,13 @@
 Each winner becomes a file with ``class Model``, as Atrex-Bench asks for. Its evaluator compares it
 with the reference on ``--cases`` draws of inputs, and times it, the reference and
 ``torch.compile(reference)`` with ``triton.testing.do_bench``. The evaluator runs in processes of
-its own, ``--jobs`` of them side by side, of which only one is timing at any moment. After a
-process dies, a new one goes on with the next winner. A file raises an error where its kernels
-cannot serve a call, so that no figure is of a reference in a winner's place.
+its own: ``--jobs`` of them check side by side, and compile what is timed later; one alone measures.
+After a process dies, a new one goes on with the next winner. A file raises an error where its
+kernels cannot serve a call, so that no figure is of a reference in a winner's place.
 
-verdict: passed, or the largest error that its evaluator found, or why it stopped
+verdict: the evaluator's, with the largest error that it found
 ours:    our judge's median ratios over eager, over torch.compile, and over the strongest setting
-its:     the same ratios of the evaluator's medians
+its:     the same ratios of the evaluator's means, and the smaller of the two
 
 Needs a GPU for times; on a CPU only the verdicts are found. The rows are also written, as they are
 found, to ``--out`` as lines of JSON.
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -102,11 +101,9 @@ def ratios(verdict: Evaluation) -> dict[str, float]:
     return {**found, "strongest": found[timing.strongest]}
 
 
-def serve(stage: str, cases: int, lock: str) -> None:
+def serve(stage: str, cases: int) -> None:
     """Answer each line of stdin, a winner, with a line of what the evaluator finds."""
     answer = {CHECK: lambda one: checked(one, cases), TIME: timed}[stage]
-    if stage == TIME:
-        take_turns(lock)
     for line in sys.stdin:
         with contextlib.redirect_stdout(sys.stderr):
             try:
@@ -118,9 +115,11 @@ def serve(stage: str, cases: int, lock: str) -> None:
 
 
 def checked(winner: Winner, cases: int) -> dict[str, Any]:
-    from atrex_bench.eval import check_correctness
+    from atrex_bench.eval import benchmark_reference_torch_compile, check_correctness
 
     reference, candidate = Path(winner.reference), Path(winner.file)
+    if is_on_gpu():  # torch keeps what it compiles
+        benchmark_reference_torch_compile(reference, shape_id=winner.shape, bench_iters=1)
     found = check_correctness(
         reference, candidate, shape_id=winner.shape, num_correctness_cases=cases
     )
@@ -152,20 +151,6 @@ def timed(winner: Winner) -> dict[str, Any]:
         else:
             found["why"] += f"{name}: {(result.error or 'not timed')[-300:]} "
     return found
-
-
-def take_turns(lock: str) -> None:
-    """Let only one process at a time measure."""
-    import triton.testing
-
-    do_bench = triton.testing.do_bench
-
-    def alone(*given: Any, **options: Any) -> Any:
-        with open(lock, "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            return do_bench(*given, **options)
-
-    triton.testing.do_bench = alone
 
 
 def empty_cache() -> None:
@@ -206,16 +191,16 @@ def evaluated(
     chosen: Sequence[Winner], stage: str, given: argparse.Namespace
 ) -> Iterator[tuple[Winner, dict[str, Any]]]:
     """What one pass finds of each winner, as it is found; no more once the time is up."""
-    lock = str(given.out.with_suffix(".lock"))
     command = [sys.executable, "-m", "benchmarks.atrex_evaluator", "", "--worker", stage]
-    command += ["--cases", str(given.cases), "--out", lock]
-    shares = [chosen[n :: given.jobs] for n in range(given.jobs)]
+    command += ["--cases", str(given.cases)]
+    n_jobs = given.jobs if stage == CHECK else 1
+    shares = [chosen[n::n_jobs] for n in range(n_jobs)]
     found: list[tuple[Winner, dict[str, Any]]] = []
 
     def work(share: Sequence[Winner]) -> None:
         found.extend(answers(share, command, given.checkout))
 
-    pool = ThreadPoolExecutor(given.jobs)
+    pool = ThreadPoolExecutor(n_jobs)
     waiting = [pool.submit(work, share) for share in shares if share]
     n_told = 0
     while True:
@@ -236,12 +221,11 @@ def evaluated(
 def row(winner: Winner, found: dict[str, Any]) -> list[str]:
     ms = found.get("ms", {})
     its = {n: ms[n] / ms[CANDIDATE] for n in (EAGER, COMPILE) if n in ms and CANDIDATE in ms}
-    verdict = found["verdict"] if found["verdict"] == "passed" else f"{found['verdict']}"
     error = "" if found.get("error") is None else f"{found['error']:.2g}"
-    best = max(its.values(), default=None)
+    best = min(its.values(), default=None)
     return [
         winner.name,
-        f"{verdict} {error}",
+        f"{found['verdict']} {error}",
         *(_figure(winner.ours.get(name)) for name in (EAGER, COMPILE, "strongest")),
         *(_figure(its.get(name)) for name in (EAGER, COMPILE)),
         _figure(best),
@@ -264,7 +248,7 @@ def main() -> None:
     parser.add_argument("--worker", choices=(CHECK, TIME), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        serve(given.worker, given.cases, str(given.out))
+        serve(given.worker, given.cases)
         return
     given.last = time.monotonic() + given.total_s
     folder = given.out.with_suffix("")
@@ -290,7 +274,7 @@ def show(chosen: Sequence[Winner], given: argparse.Namespace) -> None:
             if not is_on_gpu():
                 break
     table = Table("task", "verdict", "ours: eager", "compile", "strongest")
-    for name in ("its: eager", "compile", "stronger", "why"):
+    for name in ("its: eager", "compile", "smaller", "why"):
         table.add_column(name)
     rows = [row(*found[name]) for name in sorted(found)]
     for cells in rows:

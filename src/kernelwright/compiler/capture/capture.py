@@ -26,6 +26,7 @@ from kernelwright.compiler.capture.reads import HostReads
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
 from kernelwright.compiler.capture.structures import described, made, mapped
+from kernelwright.compiler.capture.written import join_written
 from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.lower.every import HANDLERS
@@ -38,6 +39,7 @@ KEPT = frozenset({
     "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "gru",
     "rnn_tanh", "rnn_relu", "einsum", "dropout", "native_dropout", "bmm", "mm", "addmm", "baddbmm",
     "embedding_bag", "multinomial", "grid_sampler_2d", "upsample_nearest2d", "fold", "im2col",
+    "slice_scatter", "select_scatter",
 })  # fmt: skip
 """Operators that are not decomposed although torch could: rewrite rules match them whole, and calls
 are emitted for them."""
@@ -114,6 +116,7 @@ def capture(
         as_written = facts_of(program.graph)
         program = program.run_decompositions(decompositions())
         stay_on_device(program.graph_module.graph)
+        join_written(program.graph_module.graph)
         if not gradients:
             restore(program.graph_module.graph)
             roll(program.graph_module.graph)

@@ -39,7 +39,7 @@ def write_out(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
     with graph.inserting_before(first):
         made = _progression(graph, value) or _runs(graph, value)
         if list(value.shape) != [value.numel()]:
-            made = _added(graph, aten.view.default, (made, list(value.shape)))
+            made = added(graph, aten.view.default, (made, list(value.shape)))
     made.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(made)
 
@@ -57,12 +57,12 @@ def _progression(graph: fx.Graph, value: torch.Tensor) -> fx.Node | None:
     if numbers != [start + step * (place // times) for place in range(len(numbers))]:
         return None
     options = {"dtype": value.dtype}
-    made = _added(graph, aten.arange.start_step, (start, start + n * step, step), options)
+    made = added(graph, aten.arange.start_step, (start, start + n * step, step), options)
     if times == 1:
         return made
-    made = _added(graph, aten.unsqueeze.default, (made, 1))
-    made = _added(graph, aten.expand.default, (made, [n, times]))
-    return _added(graph, aten.reshape.default, (made, [n * times]))
+    made = added(graph, aten.unsqueeze.default, (made, 1))
+    made = added(graph, aten.expand.default, (made, [n, times]))
+    return added(graph, aten.reshape.default, (made, [n * times]))
 
 
 def _runs(graph: fx.Graph, value: torch.Tensor) -> fx.Node:
@@ -70,8 +70,8 @@ def _runs(graph: fx.Graph, value: torch.Tensor) -> fx.Node:
     if len(runs) > MOST_RUNS:
         raise ManyNumbers
     options = {"dtype": value.dtype}
-    parts = [_added(graph, aten.full.default, ([len(run)], run[0]), options) for run in runs]
-    return parts[0] if len(parts) == 1 else _added(graph, aten.cat.default, (parts,))
+    parts = [added(graph, aten.full.default, ([len(run)], run[0]), options) for run in runs]
+    return parts[0] if len(parts) == 1 else added(graph, aten.cat.default, (parts,))
 
 
 def _equal(numbers: Sequence[Any]) -> Any:
@@ -89,7 +89,7 @@ def stay_on_device(graph: fx.Graph) -> None:
             continue
         dtype = node.meta["val"].dtype
         with graph.inserting_before(node):
-            kept = _added(graph, aten._to_copy.default, (read.args[0],), {"dtype": dtype})
+            kept = added(graph, aten._to_copy.default, (read.args[0],), {"dtype": dtype})
         node.replace_all_uses_with(kept)
         graph.erase_node(node)
     for node in reversed(graph.nodes):
@@ -97,7 +97,7 @@ def stay_on_device(graph: fx.Graph) -> None:
             graph.erase_node(node)
 
 
-def _added(graph: fx.Graph, operator: Any, args: Any, kwargs: Any | None = None) -> fx.Node:
+def added(graph: fx.Graph, operator: Any, args: Any, kwargs: Any | None = None) -> fx.Node:
     """A node with its own fake value."""
     node = graph.call_function(operator, args, kwargs or {})
     given, named = fx.node.map_arg((args, kwargs or {}), lambda arg: arg.meta["val"])

@@ -6,9 +6,20 @@ from kernelwright.compiler.rewrite.table import (
     IMAGES_TOO,
     LAYOUTS,
     ORDINARY,
+    ROUNDED,
     RULES,
     STEPS,
     Rule,
 )
 
-__all__ = ["BIASES", "IMAGES_TOO", "LAYOUTS", "ORDINARY", "RULES", "STEPS", "Rule", "rewrite"]
+__all__ = [
+    "BIASES",
+    "IMAGES_TOO",
+    "LAYOUTS",
+    "ORDINARY",
+    "ROUNDED",
+    "RULES",
+    "STEPS",
+    "Rule",
+    "rewrite",
+]

@@ -7,6 +7,8 @@ matmul(a, b)                  also mm and bmm
 linear(x, w, b)               None without a bias; conv2d(x, w, b, ...) with all arguments
 avg_pool2d(x, size, far)      windows without padding; also avg_pool1d and avg_pool3d
 clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
+scaled_dot_product_attention  with all eight arguments
+_to_copy(x, dtype)            where nothing but the type changes
 mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
 """
 
@@ -192,6 +194,15 @@ def _linear(node: fx.Node, name: str) -> Term:
     return Term(name, (*node.args, None)[:3])
 
 
+def _cast(node: fx.Node, name: str) -> Term | None:
+    return Term(name, (node.args[0], node.kwargs["dtype"])) if [*node.kwargs] == ["dtype"] else None
+
+
+def _attention(node: fx.Node, name: str) -> Term:
+    options = (node.kwargs.get("scale"), node.kwargs.get("enable_gqa", False))
+    return Term(name, (*node.args, *(None, 0.0, False)[len(node.args) - 3 :], *options))
+
+
 _CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(_SOFTMAXES, _softmax),
@@ -199,6 +210,8 @@ _CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh"), _clamp),
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _average_pool),
     "linear": _linear,
+    "scaled_dot_product_attention": _attention,
     "clone": _unchanged,
+    "_to_copy": _cast,
 }
 """ATen operator → the function that brings its nodes to canonical form."""

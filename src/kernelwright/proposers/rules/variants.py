@@ -10,6 +10,7 @@ from kernelwright.compiler.rewrite import (
     IMAGES_TOO,
     LAYOUTS,
     ORDINARY,
+    ROUNDED,
     RULES,
     STEPS,
     Rule,
@@ -47,7 +48,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
         full = replace(full, least_attention=0)
     own = replace(full, in_tiles=IN_TILES)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
-        tensor_cores = (*RULES, *STEPS)
+        tensor_cores = (*RULES, *ROUNDED, *STEPS)
         library = (*tensor_cores, *BIASES)
         around = replace(full, depthwise=True)  # with channels last the library's are faster
         return (
