@@ -39,7 +39,6 @@ KEPT = frozenset({
     "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "gru",
     "rnn_tanh", "rnn_relu", "einsum", "dropout", "native_dropout", "bmm", "mm", "addmm", "baddbmm",
     "embedding_bag", "multinomial", "grid_sampler_2d", "upsample_nearest2d", "fold", "im2col",
-    "slice_scatter", "select_scatter",
 })  # fmt: skip
 """Operators that are not decomposed although torch could: rewrite rules match them whole, and calls
 are emitted for them."""

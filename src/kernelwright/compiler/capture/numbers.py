@@ -38,7 +38,7 @@ def write_out(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
     first = next(n for n in graph.nodes if n.op != "placeholder")
     with graph.inserting_before(first):
         made = _progression(graph, value) or _runs(graph, value)
-        if list(value.shape) != [value.numel()]:
+        if made.meta["val"].shape != value.shape:
             made = added(graph, aten.view.default, (made, list(value.shape)))
     made.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(made)
@@ -70,8 +70,10 @@ def _runs(graph: fx.Graph, value: torch.Tensor) -> fx.Node:
     if len(runs) > MOST_RUNS:
         raise ManyNumbers
     options = {"dtype": value.dtype}
+    if len(runs) == 1:
+        return added(graph, aten.full.default, (list(value.shape), runs[0][0]), options)
     parts = [added(graph, aten.full.default, ([len(run)], run[0]), options) for run in runs]
-    return parts[0] if len(parts) == 1 else added(graph, aten.cat.default, (parts,))
+    return added(graph, aten.cat.default, (parts,))
 
 
 def _equal(numbers: Sequence[Any]) -> Any:
