@@ -114,7 +114,8 @@ def capture(
         program, signature, given = _exported(module, inputs, named, gradients=gradients, host=host)
         as_written = facts_of(program.graph)
         program = program.run_decompositions(decompositions())
-        stay_on_device(program.graph_module.graph)
+        if not stay_on_device(program.graph_module.graph):
+            raise CannotCapture(_BY_VALUES)
         join_written(program.graph_module.graph)
         if not gradients:
             restore(program.graph_module.graph)
@@ -281,9 +282,12 @@ def quiet() -> Iterator[None]:
             logger.level = level
 
 
+_BY_VALUES = (
+    "values in its tensors decide which way it goes; parts without such a branch can be optimized "
+    "alone, as file.py:Class"
+)
 _FAILURES = (
-    (r"data-dependent", "values in its tensors decide which way it goes; parts without such a "
-     "branch can be optimized alone, as file.py:Class"),
+    (r"data-dependent", _BY_VALUES),
     (r"input type <class '([^']*)'>", "an argument is of class {}; leave it out, or give tensors, "
      "numbers, lists, tuples, dicts or dataclasses"),
     (r"Found <class '([^']*)'> in output", "its result holds a {}; leave that out (a cache with "

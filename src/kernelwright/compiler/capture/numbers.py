@@ -81,22 +81,21 @@ def _equal(numbers: Sequence[Any]) -> Any:
     return (list(run) for _, run in itertools.groupby(numbers))
 
 
-def stay_on_device(graph: fx.Graph) -> None:
-    """Let a number that is read from a tensor, only to become a tensor again, be converted."""
-    for node in list(graph.nodes):
-        if node.target is not aten.scalar_tensor.default:
-            continue
-        read = node.args[0]
-        if not isinstance(read, fx.Node) or read.target is not aten._local_scalar_dense.default:
-            continue
-        dtype = node.meta["val"].dtype
-        with graph.inserting_before(node):
-            kept = added(graph, aten._to_copy.default, (read.args[0],), {"dtype": dtype})
-        node.replace_all_uses_with(kept)
+def stay_on_device(graph: fx.Graph) -> bool:
+    """Let numbers that are read from tensors, only to become tensors again, be converted; return
+    whether no others are read."""
+    read = [n for n in graph.nodes if n.target is aten._local_scalar_dense.default]
+    for node in read:
+        for user in [n for n in node.users if n.target is aten.scalar_tensor.default]:
+            dtype = user.meta["val"].dtype
+            with graph.inserting_before(user):
+                kept = added(graph, aten._to_copy.default, (node.args[0],), {"dtype": dtype})
+            user.replace_all_uses_with(kept)
+            graph.erase_node(user)
+        if node.users:
+            return False
         graph.erase_node(node)
-    for node in reversed(graph.nodes):
-        if node.target is aten._local_scalar_dense.default and not node.users:
-            graph.erase_node(node)
+    return True
 
 
 def added(graph: fx.Graph, operator: Any, args: Any, kwargs: Any | None = None) -> fx.Node:
