@@ -25,11 +25,11 @@ from kernelwright.archive.connect import parse, shown
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.judge.devices.gpu import MOST_JUDGES
 from kernelwright.workers import node
 from kernelwright.workers.in_process import Ending
 from kernelwright.workers.node import Alike, Piece, Unlike
 from kernelwright.workers.residents import Resident, State
+from kernelwright.workers.slots import searches_a_gpu
 from kernelwright.workers.workers import OnStep, Target, WorkersLost
 
 AUTO, CLIENT = "auto", "ray://"
@@ -106,7 +106,9 @@ class ClusterWorkers:
             if not self._address.startswith(CLIENT):
                 self._head = _Head(self._ray.get_runtime_context().gcs_address)
             self._needs = self._one_search()
-            self.jobs = self._jobs or sum(map(self._fitting, self._nodes()))
+            nodes = self._nodes()
+            self.jobs = self._jobs or sum(map(self._fitting, nodes))
+            self.n_devices = sum(int(one["Resources"].get("GPU", 1)) for one in nodes)
             self._steps = stack.enter_context(_Steps(self._ray))
             self._stack = stack.pop_all()
         return self
@@ -284,11 +286,11 @@ class ClusterWorkers:
             )
         if not of_cuda:
             return {"CPU": min(one["CPU"] for one in nodes)}
-        n_searches = MOST_JUDGES + 1
         model = self._model(nodes)
         of_model = [one for one in nodes if not model or model in one]
-        cores = min(one["CPU"] / (one["GPU"] * n_searches) for one in of_model)
-        return {"CPU": max(1.0, cores // 1), "GPU": 1 / n_searches} | (
+        cores = min(one["CPU"] / one["GPU"] for one in of_model)
+        n_searches = searches_a_gpu(cores)
+        return {"CPU": max(1.0, cores // n_searches), "GPU": 1 / n_searches} | (
             {model: 0.001} if model else {}
         )
 

@@ -13,11 +13,21 @@ from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.proposers.rules import RulesProposer
-from kernelwright.proposers.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
+from kernelwright.proposers.rules.order import (
+    FUSED,
+    LAST,
+    OWN,
+    POSITIONS,
+    convolutions,
+    leading,
+    operators,
+)
 
 
-def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
-    graph = capture(module, [torch.randn(shape)]).graph
+def first(
+    module: nn.Module, *shape: int, dtype: torch.dtype = torch.float32
+) -> tuple[tuple[str, str], ...]:
+    graph = capture(module.to(dtype), [torch.randn(shape, dtype=dtype)]).graph
     return leading(convolutions([graph]), operators([graph]))
 
 
@@ -43,6 +53,8 @@ def test_networks_of_many_convolutions_begin_with_channels_last_compiled_at_once
     layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
     found = first(nn.Sequential(*layers), 2, 4, 5, 5)
     assert found[:3] == ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"))
+    narrow = first(nn.Sequential(*layers), 2, 4, 5, 5, dtype=torch.bfloat16)
+    assert narrow[:2] == ((POSITIONS, "triton"), (LAST, "cuda"))
 
 
 class Mixer(nn.Module):

@@ -177,3 +177,13 @@ def test_a_single_row_has_no_tiles_of_several():
         if knobs is not True
     ]
     assert set(shapes) == {1}
+
+
+@pytest.mark.parametrize(("rows", "k", "is_small"), [(2**18, 64, True), (2**17, 1024, False)])
+def test_tiles_of_a_product_that_waits_for_memory_leave_room_for_others(rows, k, is_small):
+    layer = nn.Linear(k, 256, bias=False, dtype=torch.bfloat16)
+    captured = capture(layer, [torch.zeros(rows, k, dtype=torch.bfloat16)])
+    supports = TritonEmitter().supports
+    (step,) = assemble_supported(captured, Fusion(), supports, products=True).own()
+    first = product_choices(step)[0]
+    assert (first["block_m"] * first["block_n"] <= 128 * 64) == is_small

@@ -39,7 +39,13 @@ def assemble_supported(
     products, if it has some that are not called yet, and else of all that it computes."""
     called: set[str] = set()
     while True:
-        flow = to_flow(captured, called, products=products, depthwise=fusion.depthwise)
+        flow = to_flow(
+            captured,
+            called,
+            products=products,
+            convolutions=fusion.convolutions,
+            depthwise=fusion.depthwise,
+        )
         assembly = _Assembly(flow, fusion)
         try:
             program = assembly.program(lineage)

@@ -62,6 +62,8 @@ class Fusion:
     least_attention: int = 2**30
     """Number of products of a query's element and a key's from which attention may be own code:
     below, launching the library's kernel dominates its time."""
+    convolutions: bool = True
+    """Whether convolutions are own code where matrix products are."""
     depthwise: bool = False
     """Whether depthwise convolutions are own code where other convolutions are the library's: they
     are sums over windows, and not products."""

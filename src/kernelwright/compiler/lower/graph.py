@@ -59,14 +59,17 @@ def to_flow(
     called: Collection[str] = (),
     *,
     products: bool = False,
+    convolutions: bool = True,
     depthwise: bool = False,
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products, convolutions and sorts become nodes, too; with ``depthwise``
-    alone, those convolutions that are no products.
+    With ``products``, matrix products and sorts become nodes, too, and ``convolutions`` with them;
+    with ``depthwise`` alone, those convolutions that are no products.
     """
     more = PRODUCTS | SORTS if products else DEPTHWISE if depthwise else {}
+    if not convolutions and not depthwise:
+        more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
     flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":

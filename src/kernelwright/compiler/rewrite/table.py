@@ -341,6 +341,21 @@ def _layouts(image: str) -> tuple[Rule, ...]:
 LAYOUTS: tuple[Rule, ...] = _layouts("x")
 """Rules that change how values are laid out in memory, for a separate variant: they may win or
 lose."""
+_ONE_TAP = "contiguous(x, memory_format=layout), w, b, stride"
+ONE_TAP: tuple[Rule, ...] = tuple(
+    Rule(
+        "a convolution of one tap is a product with every position of the image",
+        f"conv{n}d(x, w, b, {_PLAIN})",
+        f"product_of_positions({_ONE_TAP})",
+        onc.one_tap,
+        "one tap, one group, no padding; numbers of 16 bits",
+        "definition: y[o] = Σ_c x[c, s·o] w[c]",
+    )
+    for n in (2, 3)
+)
+"""Rules that make products of convolutions in 16 bits, for a variant with channels last: what
+follows a product is computed before it is stored, and the library's convolutions have nothing but
+a bias behind them. In float32 a product would be more exact than the convolution, and slower."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
 """Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
 takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in

@@ -20,6 +20,7 @@ from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
 
 OWN, FUSED = "fused, own matmul", "fused"
 ORDINARY, LAST = "fused, plain convolutions", "fused, channels last"
+POSITIONS = "fused, channels last, own products"
 MANY = 6
 """Number of convolutions above which the first candidate is in CUDA, which compiles its many
 kernels at once, and leaves convolutions to the library: building own ones takes one to two seconds
@@ -41,6 +42,8 @@ class Convolution:
     groups: int
     is_transposed: bool
     has_steps: bool
+    is_narrow: bool = False
+    """Whether its numbers have 16 bits."""
 
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
@@ -71,7 +74,12 @@ def _described(term: Term) -> Convolution:
     groups = term.args[6]
     channels = weight[0] // groups if is_transposed else weight[1]
     return Convolution(
-        len(weight) - 2, channels, groups, is_transposed, any(s != 1 for s in stride)
+        len(weight) - 2,
+        channels,
+        groups,
+        is_transposed,
+        has_steps=any(s != 1 for s in stride),
+        is_narrow=term.args[1].meta["val"].dtype.itemsize == 2,
     )
 
 
@@ -114,7 +122,8 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     if len(found) > MANY and heaviest.n_dims == 1:
         return ((FUSED, "cuda"), fused, own)
     if len(found) > MANY:
-        return ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"), own)
+        ways = ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"), own)
+        return ((POSITIONS, "triton"), *ways) if heaviest.is_narrow else ways
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:

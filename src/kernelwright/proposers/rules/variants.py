@@ -9,6 +9,7 @@ from kernelwright.compiler.rewrite import (
     BIASES,
     IMAGES_TOO,
     LAYOUTS,
+    ONE_TAP,
     ORDINARY,
     ROUNDED,
     RULES,
@@ -56,6 +57,12 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
+            Variant(
+                "fused, channels last, own products",
+                replace(full, convolutions=False),
+                products=True,
+                rules=(*tensor_cores, *BIASES, *ONE_TAP, *IMAGES_TOO),
+            ),
             Variant("fused with recomputation", replace(full, join_rows=1, recompute_cost=40)),
             Variant(
                 "one kernel per reduction", Fusion(join_rows=1 << 62, siblings=False), rules=library
@@ -75,8 +82,12 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
 
 def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
     """Return the same for training steps: no layouts of images, and two ways to cut in two."""
-    of_images = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY)}
-    ways = variants(device_kind)
-    first, *others = (w for w in ways if of_images.isdisjoint(rule.name for rule in w.rules))
+    first, *others = (way for way in variants(device_kind) if not is_for_convolutions(way))
     saving = replace(first, name=f"{first.name}, nothing computed twice", partition="save")
     return (first, saving, *others)
+
+
+def is_for_convolutions(variant: Variant) -> bool:
+    """Whether a variant is another one than the rest only where there are convolutions."""
+    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP)}
+    return any(rule.name in own for rule in variant.rules)

@@ -196,12 +196,13 @@ def _copies_s(program: Program) -> float:
     """Return the seconds needed to copy a graph's inputs and outputs."""
     returned = set(references(program.outputs))
     made = [t for s in program.steps for t in (s.outputs if isinstance(s, Call) else s.writes)]
-    moved = {t.name: _bytes(t) for t in (*program.inputs, *made) if t.name in returned}
-    moved |= {t.name: _bytes(t) for t in program.inputs}
+    moved = {t.name: bytes_of(t) for t in (*program.inputs, *made) if t.name in returned}
+    moved |= {t.name: bytes_of(t) for t in program.inputs}
     return 2 * sum(moved.values()) / COPY_BYTES_S
 
 
-def _bytes(tensor: Tensor) -> float:
+def bytes_of(tensor: Tensor) -> float:
+    """The bytes of a tensor in memory."""
     return float(tensor.n_elements * BYTES.get(tensor.dtype, 1))
 
 
@@ -215,7 +216,7 @@ def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
         return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
     if isinstance(step, Attention):
         return 4.0 * step.q.n_elements * step.k.shape[2] / FLOAT_FLOPS_S
-    seconds = sum(map(_bytes, (*step.reads, *step.writes))) / COPY_BYTES_S
+    seconds = sum(map(bytes_of, (*step.reads, *step.writes))) / COPY_BYTES_S
     if isinstance(step, Contraction):
         points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)
         is_wide = BYTES.get(step.a.tensor.dtype, 1) >= 4
