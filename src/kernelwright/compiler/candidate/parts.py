@@ -28,6 +28,7 @@ from kernelwright.compiler.capture.capture import (
     is_same_in_both_modes,
 )
 from kernelwright.compiler.capture.free import Freed, freed
+from kernelwright.compiler.capture.reads import may_be_read
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
@@ -65,16 +66,26 @@ def open_parts(
         captured = capture(module, inputs)
     except CannotCapture as whole:
         inputs = reference.inputs(CHECK_SEED)
-        try:
-            captured = capture(module, inputs, reads=True)
-        except CannotCapture:
+        for_values = _captured_for_values(module, inputs)
+        if for_values is None:
             try:
                 return _children(task, module, inputs, device_kind)
             except CannotCapture as error:
                 raise CannotCapture(f"{whole}; {error}") from error
+        captured = for_values
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     around = _Around(text, home_of(module), device_kind)
     return text, [around.part(task.name, "", module, (tuple(inputs), {}), captured)]
+
+
+def _captured_for_values(module: nn.Module, inputs: list[Any]) -> Captured | None:
+    """The graph for the integers that the forward reads on the host; None if it reads none."""
+    if not any(map(may_be_read, tree_leaves(inputs))):
+        return None
+    try:
+        return capture(module, inputs, reads=True)
+    except CannotCapture:
+        return None
 
 
 @dataclass(frozen=True)

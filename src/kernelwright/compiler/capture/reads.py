@@ -30,6 +30,12 @@ _PARTS = {
 """Operators whose results hold integers of the input, which may be read as well."""
 
 
+def may_be_read(value: Any) -> bool:
+    """Whether an argument holds integers that can count as sizes."""
+    is_integer = isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64)
+    return is_integer and value.numel() <= MOST
+
+
 class HostReads(TorchFunctionMode):
     """While a forward is traced, answers reads of integers with the values of ``given``."""
 
@@ -51,7 +57,7 @@ class HostReads(TorchFunctionMode):
         self._known = {
             id(one): (one, real, position)
             for position, (one, real) in enumerate(zip(traced, self._given, strict=True))
-            if real.dtype in (torch.int32, torch.int64) and real.numel() <= MOST
+            if may_be_read(real)
         }
 
     def __torch_function__(
