@@ -51,6 +51,8 @@ Model.on_miss = "raise"
 CANDIDATE, EAGER, COMPILE = "candidate", "eager", "compile"
 CHECK, TIME = "check", "time"
 """The two passes: all winners are checked, side by side, before any is timed."""
+RUNNING: set[subprocess.Popen[str]] = set()
+"""The processes that have not ended, which end with this one."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +179,13 @@ def answers(
             text=True,
         ) as process:
             assert process.stdin is not None and process.stdout is not None
+            RUNNING.add(process)
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(asked)
                 process.stdin.close()
             for line in process.stdout:
                 yield left.pop(0), json.loads(line)
+        RUNNING.discard(process)
         if left:
             why = f"its process ended with code {process.returncode}"
             yield left.pop(0), {"verdict": "died", "why": why}
@@ -257,6 +261,8 @@ def main() -> None:
         chosen = winners(archive, given.checkout, folder)
     show(chosen, given)
     sys.stdout.flush()
+    for process in list(RUNNING):
+        process.kill()
     os._exit(0)  # past its time, nobody waits for the processes that still run
 
 
