@@ -16,6 +16,7 @@ from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.order import (
     FUSED,
     LAST,
+    NARROW,
     OWN,
     POSITIONS,
     convolutions,
@@ -29,6 +30,12 @@ def first(
 ) -> tuple[tuple[str, str], ...]:
     graph = capture(module.to(dtype), [torch.randn(shape, dtype=dtype)]).graph
     return leading(convolutions([graph]), operators([graph]))
+
+
+def test_transposed_convolutions_of_wide_steps_run_with_channels_last_first() -> None:
+    assert first(nn.ConvTranspose2d(32, 64, 4, 2), 2, 32, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.ConvTranspose3d(32, 64, 3, 2), 2, 32, 8, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.ConvTranspose3d(32, 64, 3), 2, 32, 8, 8, 8)[0] == (OWN, "triton")
 
 
 def test_the_heaviest_convolution_decides() -> None:
@@ -55,6 +62,15 @@ def test_networks_of_many_convolutions_begin_with_channels_last_compiled_at_once
     assert found[:3] == ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"))
     narrow = first(nn.Sequential(*layers), 2, 4, 5, 5, dtype=torch.bfloat16)
     assert narrow[:2] == ((POSITIONS, "triton"), (LAST, "cuda"))
+
+
+def test_convolutions_at_which_the_library_is_slow_are_tried_as_own_code_with_channels_last() -> (
+    None
+):
+    layers = nn.Sequential(nn.Conv2d(64, 32, 3), nn.Conv2d(32, 64, 3))
+    assert (NARROW, "triton") in first(layers, 2, 64, 80, 80)
+    assert (NARROW, "triton") not in first(layers, 2, 64, 20, 20)
+    assert (NARROW, "triton") not in first(layers[0], 2, 64, 80, 80)
 
 
 class Mixer(nn.Module):

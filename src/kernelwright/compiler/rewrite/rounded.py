@@ -11,7 +11,6 @@ from torch import fx
 from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.rewrite.pattern import Bindings
 
-ATTENTION = "scaled_dot_product_attention"
 NARROW = (torch.bfloat16, torch.float16)
 _VIEWS = frozenset({
     "view", "reshape", "permute", "transpose", "unsqueeze", "squeeze", "expand", "slice", "select",

@@ -1,6 +1,8 @@
 """Terms: graph nodes in a canonical form, so that one pattern matches all spellings.
 
 softmax(x, -1)                dimensions count from the end
+wide_softmax(x, -1)           of 16 bits in float32
+cast(x, dtype)                also to and _to_copy, if they change nothing else
 sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, amax, ... alike
 mT(x)                         any exchange of the last two dimensions
 matmul(a, b)                  also mm and bmm
@@ -8,7 +10,6 @@ linear(x, w, b)               None without a bias; conv2d(x, w, b, ...) with all
 avg_pool2d(x, size, far)      windows without padding; also avg_pool1d and avg_pool3d
 clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
 scaled_dot_product_attention  with all eight arguments
-_to_copy(x, dtype)            where nothing but the type changes
 mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
 """
 
@@ -71,7 +72,8 @@ def term_of(node: fx.Node) -> Term | None:
         return None
     name = name_of(node)
     if name in (*REDUCTIONS, *_SOFTMAXES) and _is_converted(node):
-        return None
+        is_wide = name == "softmax" and node.meta["val"].dtype is torch.float32
+        return _softmax(node, "wide_softmax") if is_wide else None
     if name in ("transpose", "permute", "t", "numpy_T") and _swaps_last_two(node):
         return Term("mT", (node.args[0],))
     if name in ("max", "min") and _is_of_two(node):
@@ -182,6 +184,13 @@ def _softmax(node: fx.Node, name: str) -> Term:
     return Term(name, (node.args[0], node.args[1] % rank - rank))  # type: ignore[operator]
 
 
+def _cast(node: fx.Node, name: str) -> Term | None:
+    given = dict(node.kwargs)
+    dtype = given.pop("dtype", None) or (node.args[1] if len(node.args) > 1 else None)
+    is_plain = isinstance(dtype, torch.dtype) and len(node.args) <= 2 and not any(given.values())
+    return Term("cast", (node.args[0], dtype)) if is_plain else None
+
+
 def _unchanged(node: fx.Node, name: str) -> Term:
     return Term(name, node.args)
 
@@ -192,10 +201,6 @@ def _matmul(node: fx.Node, name: str) -> Term:
 
 def _linear(node: fx.Node, name: str) -> Term:
     return Term(name, (*node.args, None)[:3])
-
-
-def _cast(node: fx.Node, name: str) -> Term | None:
-    return Term(name, (node.args[0], node.kwargs["dtype"])) if [*node.kwargs] == ["dtype"] else None
 
 
 def _attention(node: fx.Node, name: str) -> Term:
@@ -211,7 +216,7 @@ _CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _average_pool),
     "linear": _linear,
     "scaled_dot_product_attention": _attention,
+    **dict.fromkeys(("to", "_to_copy"), _cast),
     "clone": _unchanged,
-    "_to_copy": _cast,
 }
 """ATen operator → the function that brings its nodes to canonical form."""

@@ -19,6 +19,7 @@ from kernelwright.compiler.candidate.training import TrainedModule, open_trained
 from kernelwright.compiler.capture.capture import CannotCapture, Captured
 from kernelwright.compiler.capture.free import Freed
 from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
+from kernelwright.compiler.codegen.gpu.moments import with_moments
 from kernelwright.compiler.codegen.outline import is_product
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.flow import Unsupported
@@ -318,7 +319,12 @@ def _examples(program: Program) -> list[dict[str, int]]:
 def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
     graph, lineage = rewrite(captured, variant.rules)
     return assemble_supported(
-        graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
+        graph,
+        variant.fusion,
+        emitter.supports,
+        products=variant.products,
+        lineage=lineage,
+        finish=with_moments if variant.fusion.moments else None,
     )
 
 
