@@ -107,15 +107,27 @@ def _unfit(expected, known, *tensors):
                 known[tuple(part for form in forms for part in form)] = reason
         return reason
     return ""'''
+_VALUES = '''
 
 
-def checks_text(device_kind: str) -> str:
+def _other_values(values, *tensors):
+    """Why the integers that forward reads on the host are not those of the kernels."""
+    for tensor, (name, expected) in zip(tensors, values):
+        if torch.compiler.is_dynamo_compiling() or type(tensor) not in PLAIN:
+            return f"nobody can read the values of {{name}} while torch traces"
+        if tensor.tolist() != expected:
+            return f"{{name}} has other values than the kernels are made for"
+    return ""'''
+
+
+def checks_text(device_kind: str, *, values: bool = False) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
-    ``device_kind`` is 'cpu' or 'cuda'.
+    ``device_kind`` is 'cpu' or 'cuda'; ``values``: whether some inputs must have certain values.
     """
     source = inspect.getsource(unchanged)
-    fits = _FITS.format(device=device_kind, keys=device_kind.upper())
+    text = _FITS + _VALUES if values else _FITS
+    fits = text.format(device=device_kind, keys=device_kind.upper())
     return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"
 
 
@@ -134,6 +146,12 @@ def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[st
     rows = [f'"{each}", {form}' for each, form in forms]
     about = "name, shape, strides and dtype of every input"
     return _table(name, about, rows, f"lambda {', '.join(sizes)}: " if sizes else "")
+
+
+def values_table(name: str, read: Mapping[str, Any]) -> str:
+    """The table of the integers for ``_other_values``, by the names of the inputs."""
+    rows = [f'"{each}", {values!r}' for each, values in read.items()]
+    return _table(name, "name and values of every input that forward reads on the host", rows)
 
 
 def modules_table(

@@ -12,6 +12,7 @@ from kernelwright.compiler.rewrite import (
     LAYOUTS,
     ONE_TAP,
     ORDINARY,
+    ROUNDED,
     RULES,
     STEPS,
     Rule,
@@ -51,7 +52,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
         full = replace(full, least_attention=0)
     own = replace(full, in_tiles=IN_TILES, few_queries=True)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
-        tensor_cores = (*RULES, *STEPS)
+        tensor_cores = (*RULES, *ROUNDED, *STEPS)
         library = (*tensor_cores, *BIASES)
         around = replace(full, depthwise=True)
         return (
