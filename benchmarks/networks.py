@@ -2,7 +2,7 @@
 
     python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train|eval]
         [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels N]
-        [--lock FILE]
+        [--host] [--lock FILE]
 
 KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has, form after form, the median
 time of a call over windows of many, and after a slash the sum of its kernels' times, in
@@ -10,7 +10,8 @@ milliseconds: the library's eager mode, the same with channels last, and both co
 CUDA graph; then the first candidates of the rules in the order in which a search tries them. At the
 end stand the largest difference of the fastest candidate from eager, as a share of the largest
 result, and the fastest form of the library over that candidate, by calls and by kernels.
-``--kernels N`` prints the N kernels that take most of each form's time.
+``--kernels N`` prints the N kernels that take most of each form's time, ``--host`` how long a
+single call takes until it returns, and until its result is there.
 Several of these may prepare side by side and time one after the other, with one ``--lock``.
 """
 
@@ -42,7 +43,7 @@ from kernelwright.loaders.kernelbench import read_task
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals
 
 PROBLEMS = ("9", "10", "11", "12", "15", "7", "18", "19", "20", "21", "22", "23", "27", "8")
-N_WINDOWS, WINDOW_S = 9, 0.02
+N_WINDOWS, WINDOW_S, N_SINGLE = 9, 0.02, 40
 EVALUATED = """
 
 class Model(Network):
@@ -109,8 +110,13 @@ def alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def milliseconds(call: Call) -> float:
+def milliseconds(call: Call, lock: Path) -> float:
     """The median time of a call over windows of many."""
+    with alone(lock):
+        return _milliseconds(call)
+
+
+def _milliseconds(call: Call) -> float:
     for _ in range(3):
         call()
     torch.cuda.synchronize()
@@ -128,6 +134,21 @@ def milliseconds(call: Call) -> float:
         end.synchronize()
         times.append(start.elapsed_time(end) / n_calls)
     return statistics.median(times)
+
+
+def single(call: Call, lock: Path) -> str:
+    """The median µs of single calls: until one returns, and until its result is there."""
+    times = []
+    with alone(lock):
+        for _ in range(N_SINGLE):
+            torch.cuda.synchronize()
+            begin_s = time.perf_counter()
+            call()
+            returned_s = time.perf_counter()
+            torch.cuda.synchronize()
+            times.append((returned_s - begin_s, time.perf_counter() - begin_s))
+    host, whole = (statistics.median(column) * 1e6 for column in zip(*times, strict=True))
+    return f" ({host:.0f}, {whole:.0f} µs)"
 
 
 def library(
@@ -173,8 +194,9 @@ class Taken:
 
 def taken(name: str, call: Call, options: argparse.Namespace) -> Taken:
     """Measure a call while nothing else is measured; print its kernels if that is asked for."""
+    call_ms = milliseconds(call, options.lock)
     with alone(options.lock):
-        return Taken(milliseconds(call), kernels(name, call, options.kernels))
+        return Taken(call_ms, kernels(name, call, options.kernels))
 
 
 def kernels(name: str, call: Call, most: int) -> float:
@@ -200,12 +222,13 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     torch.manual_seed(0)
     reference = module.Model(*module.get_init_inputs()).cuda()
     inputs = [x.cuda() for x in module.get_inputs()]
-    times: dict[str, Taken] = {}
+    said = functools.partial(single, lock=options.lock) if options.host else lambda call: ""
+    line, times = [], dict[str, Taken]()
     for name, call in library(module, reference, inputs):
         times[name] = taken(name, call, options)
+        line.append(f"{name} {times[name]}{said(call)}")
     del call
     torch.cuda.empty_cache()
-    line = [f"{name} {each}" for name, each in times.items()]
     best, difference = Taken(float("inf"), float("inf")), 0.0
     wanted = reference(*inputs).float()
     for name, new in candidates(text, module, reference, options):
@@ -214,8 +237,9 @@ def measure(path: Path, options: argparse.Namespace) -> None:
         except (RuntimeError, OutOfResources) as error:
             line.append(f"{name} fails: {str(error).splitlines()[0]}")
             continue
-        times_of = taken(name, functools.partial(new, *inputs), options)
-        line.append(f"{name} {times_of}")
+        call = functools.partial(new, *inputs)
+        times_of = taken(name, call, options)
+        line.append(f"{name} {times_of}{said(call)}")
         if times_of.kernels < best.kernels:
             difference = float((made - wanted).abs().max() / wanted.abs().max())
             best = times_of
@@ -239,6 +263,7 @@ def main() -> None:
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
     parser.add_argument("--kernels", type=int, default=0, help="kernels to print of each form")
+    parser.add_argument("--host", action="store_true")
     parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
     options = parser.parse_args()
     for problem in options.problem or PROBLEMS:

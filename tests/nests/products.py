@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from tests.nests.notation import axes, case, full, program, row_major, tensor
 
+from kernelwright.compiler.fuse.attention import own_attention
+from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import (
     Affine,
     Attention,
     Bound,
+    Call,
     Compute,
     Const,
     Contraction,
@@ -19,6 +22,7 @@ from kernelwright.compiler.ir.ir import (
     Load,
     PartTotal,
     Program,
+    Ref,
     Scan,
     Store,
     Stretch,
@@ -330,6 +334,53 @@ def attention() -> Program:
 @case
 def attention_causal() -> Program:
     return _attention(2, 33, 33, 16, causal=True)
+
+
+def _called(dtype: str, mask: Tensor, *before: Kernel, **named: float) -> Program:
+    """A call of attention whose two heads of queries share one of keys, as steps of our own."""
+    q = contiguous("q", (2, 2, 40, 24), dtype)
+    k, v = (contiguous(name, (2, 1, 37, 24), dtype) for name in "kv")
+    refs = tuple(Ref(tensor.name) for tensor in (q, k, v, mask))
+    if named:
+        call = Call(capped.NAME, (*refs, *named.values()), (), (replace(q, name="y"),))
+    else:
+        attention = "torch.ops.aten.scaled_dot_product_attention.default"
+        call = Call(attention, refs, (), (replace(q, name="y"),))
+    inputs = (q, k, v, *(() if before else (mask,)))
+    called = Program(inputs, (), (*before, call), (Ref("y"),))
+    return own_attention(called, lambda step: True, least=0)
+
+
+@case
+def attention_with_gaps() -> Program:
+    return _called("bfloat16", contiguous("mask", (2, 1, 40, 37), "bool"))
+
+
+@case
+def attention_of_keys() -> Program:
+    """A mask that is the same for all queries."""
+    return _called("float16", contiguous("mask", (2, 1, 1, 37), "bool"))
+
+
+@case
+def attention_in_a_window() -> Program:
+    """Queries that see the last 25 keys; the first and the last queries see fewer, or none."""
+    rows, (key,) = axes("i40"), axes("j37")
+    mask = tensor("mask", (*rows, key), "bool")
+    body = (
+        Iota("behind", Affine.of({"i": 1, "j": -1}, -2)), Const("none", 0, "int64"),
+        Const("width", 25, "int64"), Compute("is_before", "ge", ("behind", "none"), "bool"),
+        Compute("is_near", "lt", ("behind", "width"), "bool"),
+        Compute("sees", "and", ("is_before", "is_near"), "bool"),
+        Store(mask, row_major((*rows, key)), "sees"),
+    )  # fmt: skip
+    return _called("bfloat16", mask, Kernel("window", (*rows, key), (), body))
+
+
+@case
+def attention_capped() -> Program:
+    mask = contiguous("mask", (1, 2, 40, 37), "float16")
+    return _called("float16", mask, scale=0.3, cap=2.5)
 
 
 @case

@@ -32,7 +32,8 @@ class WorkerSlot:
     """
 
     gpu: str = ""
-    """UUID of the GPU, which becomes ``cuda`` in the process; empty means all GPUs."""
+    """The GPU as CUDA_VISIBLE_DEVICES names it, by UUID or number; it becomes ``cuda`` in the
+    process. Empty means all GPUs."""
     cores: tuple[int, ...] = ()
     """Numbers of the CPU cores; empty means all cores."""
 

@@ -117,7 +117,7 @@ def test_small_programs_of_several_steps_are_first_tried_as_a_graph(emitter):
     first = next(iter(emitter.schedules(program, GPU)))
     assert first["graph"] is True
     emitted = emitter.emit(program, first, GPU)
-    assert f"def {emitted.runner}(module, steps, inputs):" in emitted.definitions
+    assert f"def {emitted.runner}(work, steps, inputs" in emitted.definitions
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.compiler.ir.capped import capped_attention
 from kernelwright.compiler.ir.ir import (
     Affine,
     Attention,
@@ -113,11 +114,17 @@ def run_step(step: Step, memory: Memory) -> None:
         case Recurrence():
             _run_recurrence(step, memory)
         case Attention():
-            q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
-            result = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=step.causal, scale=step.scale, enable_gqa=True
-            )
-            memory[step.result.name] = _laid_out(result, step.result)
+            memory[step.result.name] = _laid_out(_attended(step, memory), step.result)
+
+
+def _attended(step: Attention, memory: Memory) -> torch.Tensor:
+    q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
+    mask = memory[step.mask.name] if step.mask else None
+    if step.cap:
+        return capped_attention(q, k, v, mask, step.scale, step.cap)
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, mask, is_causal=step.causal, scale=step.scale, enable_gqa=True
+    )
 
 
 def resolve(structure: Any, memory: Memory) -> Any:

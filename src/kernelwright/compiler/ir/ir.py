@@ -400,7 +400,7 @@ class Recurrence:
 @dataclass(frozen=True)
 class Attention:
     """``softmax(q kᵀ scale) v`` over the last two of four dimensions. If ``causal``, position i
-    attends to the positions up to i."""
+    attends to the positions up to i. Several heads of q may share one of k and v."""
 
     name: str
     q: Tensor
@@ -410,11 +410,20 @@ class Attention:
     scale: float
     causal: bool
     origin: tuple[str, ...] = ()
+    cap: float = 0.0
+    """A score s becomes ``cap * tanh(s / cap)``, unless this is 0."""
+    mask: Tensor | None = None
+    """Which keys a query sees, if bool; else the mask is added to the scores. It is broadcast to
+    their shape, but has all keys."""
+    spans: tuple[Tensor, ...] = ()
+    """For each row of a bool mask, as int32: the first key that is seen, the end of the last one,
+    and the number of those that are seen."""
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
         """The tensors that the step loads from."""
-        return tuple(dict.fromkeys((self.q, self.k, self.v)))
+        masks = (self.mask,) if self.mask else ()
+        return tuple(dict.fromkeys((self.q, self.k, self.v, *masks, *self.spans)))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:

@@ -3,6 +3,7 @@
 from kernelwright.compiler.rewrite.engine import rewrite
 from kernelwright.compiler.rewrite.table import (
     BIASES,
+    CAPPED,
     IMAGES_TOO,
     LAYOUTS,
     ONE_TAP,
@@ -15,6 +16,7 @@ from kernelwright.compiler.rewrite.table import (
 
 __all__ = [
     "BIASES",
+    "CAPPED",
     "IMAGES_TOO",
     "LAYOUTS",
     "ONE_TAP",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.rewrite import (
     BIASES,
+    CAPPED,
     IMAGES_TOO,
     LAYOUTS,
     ONE_TAP,
@@ -55,7 +56,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
         library = (*tensor_cores, *BIASES)
         around = replace(full, depthwise=True)
         return (
-            Variant("fused, own matmul", own, products=True, rules=tensor_cores),
+            Variant("fused, own matmul", own, products=True, rules=(*CAPPED, *tensor_cores)),
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", around, rules=(*library, *IMAGES_TOO)),

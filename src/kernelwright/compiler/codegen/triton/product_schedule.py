@@ -17,7 +17,6 @@ from kernelwright.compiler.codegen.gpu.schedule import (
 from kernelwright.compiler.codegen.gpu.stages import split_k
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.descriptors import matrix_of
-from kernelwright.compiler.codegen.triton.pairs import halves
 from kernelwright.compiler.codegen.triton.product_cost import (
     COPY_BYTES_S,
     TENSOR_FLOPS,
@@ -142,8 +141,6 @@ def has_tiles(step: Contraction, knobs: Knobs) -> bool:
     """Return whether hardware may copy tiles of an operand that is not split."""
     if knobs.get("parts", 1) > 1 or min(knobs["block_m"], knobs["block_n"]) < LEAST_SIDE:
         return False
-    if halves(step, step.a_made) or halves(step, step.b_made):
-        return False  # Triton 3.6 finds no layout for tiles copied beside halves that are joined
     return any(matrix_of(step, letter) for letter in "ab")
 
 
