@@ -12,6 +12,7 @@ from kernelwright.compiler.rewrite import (
     LAYOUTS,
     ONE_TAP,
     ORDINARY,
+    RELUS,
     ROUNDED,
     RULES,
     STEPS,
@@ -61,6 +62,11 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", around, rules=(*library, *IMAGES_TOO)),
             Variant(
+                "fused, channels last, library's relu",
+                around,
+                rules=(*RELUS, *library, *IMAGES_TOO),
+            ),
+            Variant(
                 "fused, channels last, narrow convolutions",
                 replace(around, narrow=True, moments=True),
                 rules=(*library, *IMAGES_TOO),
@@ -97,5 +103,5 @@ def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
 
 def is_for_convolutions(variant: Variant) -> bool:
     """Whether a variant is another one than the rest only where there are convolutions."""
-    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP)}
+    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP, *RELUS)}
     return any(rule.name in own for rule in variant.rules)
