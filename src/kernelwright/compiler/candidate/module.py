@@ -103,10 +103,10 @@ class Free:
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
-    checks = checks_text(face.device_kind, values=bool(face.read))
-    guard = f"{checks}\n\n\n{expected_text(program, face)}"
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
+    checks = checks_text(face.device_kind, emitted.definitions + methods, values=bool(face.read))
+    guard = f"{checks}\n\n\n{expected_text(program, face)}"
     own = [*kernel_sections(emitted, launches, face), guard, methods]
     (*sections, methods), imports = apart(
         own, own_imports((*emitted.imports, *face.imports), own), reference
@@ -199,13 +199,11 @@ def _shown(tensor: Tensor) -> str:
 
 
 def expected_text(program: Program, face: Face, gradients: Sequence[str] = ()) -> str:
-    """The tables of what the program was made for: inputs, and the module with its weights, at
-    whose forms torch.compile looks by itself. ``gradients``: the paths of the weights whose
-    gradients the kernels give."""
+    """The tables of what the program was made for: inputs, and the module with its weights.
+    ``gradients``: the paths of the weights whose gradients the kernels give."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
     sizes = [size.name for size in program.sizes]
-    forms = [(path, _form(tensor)) for tensor, path in program.attributes]
-    weights = None if face.compiled else forms
+    weights = ((path, _form(tensor)) for tensor, path in program.attributes)
     return "\n\n".join(
         [
             inputs_table(face.expected, inputs, sizes),
@@ -414,7 +412,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
         *(launches[part.name].call() for part in early),
     ]
     direct, _ = _ways(program, emitted, face)
-    make = f"{face.modules}.work_for(self).of(sources, self._prepared_with, {direct})"
+    make = f"made_of({face.modules}.work_for(self), sources, self._prepared_with, {direct})"
     lasting = [*weights, *_tuple_lines("sources = ({})", sources), f"return {make}"]
     return "\n\n".join(
         [
