@@ -37,6 +37,12 @@ KNOBS: dict[str, tuple[Value, ...]] = {
 """The names that a schedule line may set, each with its values in order: neighbouring values are
 one step apart. All values of a knob give equally accurate results."""
 
+LANES, MOST_WARPS = 32, 16
+"""Threads of a warp, and the warps of a program whose schedule does not say."""
+VALUES, SHARED_BYTES = 128, 227 << 10
+"""Results that a thread holds at most, which has 255 registers, and the shared memory of a block.
+Source: CUDA C++ Programming Guide, technical specifications of compute capability 9.0."""
+
 
 def read(source: str) -> dict[str, Value]:
     """Return the schedule of a kernel's file; empty if the file has no schedule line.
@@ -92,8 +98,27 @@ def neighbours(schedule: Schedule) -> Iterator[dict[str, Value]]:
 
 
 def drawn(names: Sequence[str], draw: random.Random) -> dict[str, Value]:
-    """Return a schedule of these names, all values equally likely."""
-    return {name: draw.choice(KNOBS[name]) for name in names}
+    """Return a schedule of these names that fits a GPU; all are equally likely."""
+    while True:
+        schedule = {name: draw.choice(KNOBS[name]) for name in names}
+        if fits(schedule):
+            return schedule
+
+
+def fits(schedule: Schedule) -> bool:
+    """Whether a schedule's values at hand fit the registers and the shared memory of a GPU: others
+    take long to compile, and spill or fail."""
+
+    def at(name: str, default: int = 1) -> int:
+        return int(schedule.get(name, default))
+
+    held = {
+        "WARPS": max(at("ELEMENTS"), at("COLUMNS"), at("WINDOWS")),
+        "TILE_WARPS": at("TILE_M") * at("TILE_N"),
+    }
+    threads = {name: LANES * at(name, MOST_WARPS) for name in held}
+    loaded = 4 * at("TERMS") * (at("TILE_M") + at("TILE_N")) * max(1, at("STAGES") - 1)
+    return loaded <= SHARED_BYTES and all(held[n] <= VALUES * threads[n] for n in held)
 
 
 def _line(source: str) -> ast.Assign | None:

@@ -1,7 +1,8 @@
 """Measures a grid: right programs of an archive under many schedules, by trials.
 
-A program is a kernel's file apart from its schedule line. The archive keeps every trial as it is
-measured, so a grid resumes from the archive alone.
+A program is a kernel's file apart from its schedule line. A lesson's program needs no verdict: it
+was written together with its task, and each trial compares its result with the reference's. The
+archive keeps every trial as it is measured, so a grid resumes from the archive alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.devices.environment import Here
+from kernelwright.suites.composed.lessons import PROPOSER
 from kernelwright.tuner.admission import refusal
 from kernelwright.tuner.batches import measured
 from kernelwright.tuner.lines import schedules, under
@@ -32,12 +34,16 @@ STAGES = (8,)
 
 def programs(archive: Archive, task: Task) -> list[Proposal]:
     """Return one right candidate of each program that may be tried under other schedules."""
+    verdicts = archive.evaluations(task=task.digest)
+    judged = {verdict.candidate for verdict in verdicts}
+    right = {verdict.candidate for verdict in verdicts if verdict.passed}
     found: dict[str, Proposal] = {}
-    for proposal, verdict in archive.history(task.digest):
-        source = proposal.candidate.source
-        program = schedule_line.program(source)
-        if verdict.passed and program and not refusal(source):
-            found.setdefault(program, proposal)
+    for proposal in archive.proposals(task.digest):
+        name, source = proposal.candidate.digest, proposal.candidate.source
+        if name in right or (proposal.proposer == PROPOSER and name not in judged):
+            program = schedule_line.program(source)
+            if program and not refusal(source):
+                found.setdefault(program, proposal)
     return [*found.values()]
 
 
@@ -62,18 +68,20 @@ def measure_task(
                 return 0
             run, n_new = archive.start_run(task, replace(settings, proposers=())), 0
             dialects = sorted({one.candidate.dialect for one in wanted})
-            with process_for(judge, dialects, fork_server) as process:
-                process.is_ours_only = False
-                process.give(question)
-                runner, most = TrialRunner(process, judge.device_lock), BATCH[device.kind]
-                with runner.at_work():
-                    for race in measured(process, runner, wanted, most=most, stages=STAGES):
-                        trials = [trial for _, trial in race]
-                        archive.add_trials(run, judge.environment, TUNER_VERSION, trials)
-                        n_new += len(trials)
-                        if time.monotonic() > until:
-                            break
-            archive.finish_run(run, {"device": judge.environment.device, "trials": n_new})
+            try:
+                with process_for(judge, dialects, fork_server) as process:
+                    process.is_ours_only = False
+                    process.give(question)
+                    runner, most = TrialRunner(process, judge.device_lock), BATCH[device.kind]
+                    with runner.at_work():
+                        for race in measured(process, runner, wanted, most=most, stages=STAGES):
+                            trials = [trial for _, trial in race]
+                            archive.add_trials(run, judge.environment, TUNER_VERSION, trials)
+                            n_new += len(trials)
+                            if time.monotonic() > until:
+                                break
+            finally:  # what was measured before a fault counts
+                archive.finish_run(run, {"device": judge.environment.device, "trials": n_new})
             return n_new
 
 
