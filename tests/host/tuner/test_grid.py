@@ -76,3 +76,16 @@ def test_a_grid_is_measured_once_and_grows(url, tmp_path, capfd):
     assert open_grid(tmp_path / "grid") == rows
     _, facts, told = grid(url, tmp_path, capfd, "--schedules", "4")
     assert facts["rows"] == 4 and ": 1 measured" in told
+
+
+def test_a_lessons_program_needs_no_verdict_and_a_wrong_verdict_counts(tmp_path):
+    known, lesson = task(), Proposal(Candidate(PROGRAM, "torch"), PROPOSER, ("pointwise",))
+    policys = Proposal(Candidate(PROGRAM + "\nlimit = 1\n", "torch"), "policy")
+    with Archive(tmp_path / "a.sqlite") as archive:
+        archive.add_task(known)
+        run = archive.start_run(known, Settings())
+        archive.add_proposal(run, policys)
+        archive.add_proposal(run, lesson)
+        assert programs(archive, known) == [lesson]
+        archive.add_evaluation(run, judged(known, lesson, Status.WRONG_VALUES))
+        assert not programs(archive, known)

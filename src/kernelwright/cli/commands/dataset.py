@@ -212,9 +212,12 @@ def grid_command(
 
 def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsked) -> bool:
     """Measure the programs of an archive under other schedules, each task in its own process.
-    Return whether Ctrl-C was not pressed meanwhile."""
+    Return whether Ctrl-C was not pressed meanwhile.
+
+    The order of the tasks is that of their digests: what a budget leaves out is a random part.
+    """
     with Archive(settings.archive, create=False) as archive:
-        tasks = archive.tasks()
+        tasks = sorted(archive.tasks(), key=lambda task: task.digest)
     workers = workers_for(settings.device, asked, usual=1)
 
     def one(task: Task) -> bool:
