@@ -418,6 +418,8 @@ class _Search:
             tried = self.admitted.tried(proposal, self.seen)
             self.keep_trials(tried.trials)
             self.seen.add(proposal.candidate.normal)
+            if tried.best != proposal:  # the trials of its other schedules name it
+                self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
             if tried.best is None:
                 return self.tell(f"{proposal.summary}: slower, not judged")
             proposal = tried.best
