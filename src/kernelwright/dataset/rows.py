@@ -36,7 +36,7 @@ FAILED_SHARE = 4
 CONTRASTIVE = 4
 """One in this many lessons from a grid has a further, contrastive one."""
 LEAST_GAIN = 1.05
-"""How many times as fast as what its prompt shows a contrastive lesson's answer is at least: less is
+"""How many times as fast as what its prompt shows a contrastive answer is at least: less is
 not worth learning, and about what times of two runs differ by at most."""
 N_SHOWN = 2
 """Kernels in a prompt that shows exemplars, the default of contrastive training."""
