@@ -73,7 +73,7 @@ def test_a_grid_is_measured_once_and_grows(url, tmp_path, capfd):
     times = {json.loads(row.schedule)["TERMS"]: row.time_ns for row in rows}
     assert sorted(times) == sorted(times, key=times.__getitem__)  # the fewer terms, the faster
     _, facts, told = grid(url, tmp_path, capfd, "--schedules", "3")
-    assert facts["rows"] == 3 and ": 0 measured" in told
+    assert facts["rows"] == 3 and ": nothing new to measure" in told
     assert open_grid(tmp_path / "grid") == rows
     _, facts, told = grid(url, tmp_path, capfd, "--schedules", "4")
     assert facts["rows"] == 4 and ": 1 measured" in told

@@ -227,8 +227,8 @@ def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsk
         work = partial(grid.measure_task, task, settings, n=schedules, left_s=left_s)
         ending = workers.run(work, preload=(grid.__name__,))
         try:
-            n_new = ending.get(f"the grid of {task.name}", do="the same command goes on")
-            click.echo(f"{task.name}: {n_new} measured", err=True)
+            done = ending.get(f"the grid of {task.name}", do="the same command goes on")
+            click.echo(one_line(f"{task.name}: {done}", 160), err=True)
         except KernelwrightError as error:
             click.echo(one_line(f"{task.name}: {error}", 160), err=True)
         except KeyboardInterrupt:
