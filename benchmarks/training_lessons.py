@@ -66,8 +66,11 @@ KEEP, BARE = 24, 4
 """Answers that are drawn for each program of a grid; those without exemplars that are kept. A
 quarter of the former have exemplars."""
 CONTRASTIVE_SHARE = 0.25
-N_NEAR = 2
-"""Measured programs of a similar size that a lesson may borrow a schedule from."""
+FEWEST = 8
+"""Measured schedules of a program that is borrowed from."""
+STEPS, GAIN = 2.0, 1.05
+"""Steps of knobs within which a measured schedule says something about another one, and how many
+times as fast as a lesson's own schedule a borrowed one must be expected to be."""
 LIMIT_S = 10
 SMALL_BYTES = 64 << 10
 SCALES, ALIKE = (1.0, 1.0, 1 / 256, 0.0), 0.7
@@ -80,20 +83,64 @@ Line = Mapping[str, schedule_line.Value]
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a grid, with the times of its schedules."""
+    """A program of a grid: how many times as long as its fastest schedule each takes."""
 
     task: str
     form: str
     log_bytes: float
     own: Line
     lines: tuple[Line, ...]
-    times_ns: tuple[float, ...]
+    logs: tuple[float, ...]
+    """Logarithms of these ratios."""
 
-    def drawn(self, draw: random.Random) -> Line:
-        """A schedule in proportion to speed^(1/T), as ``dataset build --grid`` draws them."""
-        best = min(self.times_ns)
-        weights = [(best / each) ** (1 / TEMPERATURE) for each in self.times_ns]
-        return draw.choices(self.lines, weights)[0]
+
+class Family:
+    """The programs of a grid that set the same names, of whatever form."""
+
+    def __init__(self, names: Sequence[str], programs: Sequence[Program]) -> None:
+        self.names, self.programs = [*names], programs
+        self.lines = [line for program in programs for line in program.lines]
+        self._places = self._placed(self.lines)
+        self._logs = torch.tensor([log for program in programs for log in program.logs])
+
+    def expected(
+        self, form: str, log_bytes: float, lines: Sequence[Line], besides: str = ""
+    ) -> torch.Tensor:
+        """What the lines would take, as a logarithm over the fastest: the mean of measured lines,
+        those more that differ in fewer steps, of the same form and of a similar size."""
+        alike = torch.tensor([
+            0.0 if program.task == besides
+            else _alike(program.form, form) * math.exp(-abs(program.log_bytes - log_bytes) / 2)
+            for program in self.programs for _ in program.lines
+        ])  # fmt: skip
+        near = self._nearness(lines)
+        return near @ (alike * self._logs) / (near @ alike).clamp(min=1e-12)
+
+    def chosen(
+        self, form: str, log_bytes: float, own: Line, lines: Sequence[Line], besides: str = ""
+    ) -> Line:
+        """The line that should be fastest, if it is faster than a program's own one by GAIN."""
+        every = [own, *({name: line[name] for name in own} for line in lines)]
+        mine, *others = self.expected(form, log_bytes, every, besides).tolist()
+        best = min(range(len(others)), key=others.__getitem__)
+        return every[best + 1] if others[best] < mine - math.log(GAIN) else own
+
+    def _nearness(self, lines: Sequence[Line]) -> torch.Tensor:
+        return torch.exp(-torch.cdist(self._placed(lines), self._places, p=1) / STEPS)
+
+    def _placed(self, lines: Sequence[Line]) -> torch.Tensor:
+        knobs = [schedule_line.KNOBS[name] for name in self.names]
+        rows = [
+            [k.index(line[n]) for k, n in zip(knobs, self.names, strict=True)] for line in lines
+        ]
+        return torch.tensor(rows, dtype=torch.float32)
+
+
+def _alike(one: str, other: str) -> float:
+    """How much a program of one form says about one of another."""
+    if one == other:
+        return 8.0
+    return 4.0 if one.partition(", ")[0] == other.partition(", ")[0] else 1.0
 
 
 class Lender:
@@ -104,32 +151,28 @@ class Lender:
         for row in rows:
             if row.time_ns is not None and row.code and row.lineage:
                 groups[row.task_digest, row.program, row.environment].append(row)
-        self.programs = [_program(each) for each in groups.values()]
+        self.programs = [_program(each) for each in groups.values() if len(each) >= FEWEST]
+        by_names: dict[tuple[str, ...], list[Program]] = defaultdict(list)
+        for program in self.programs:
+            by_names[tuple(sorted(program.own))].append(program)
+        self.families = {names: Family(names, some) for names, some in by_names.items()}
 
-    def schedule(
-        self, form: str, own: Line, n_bytes: int, draw: random.Random, besides: str = ""
-    ) -> Line:
-        """A schedule from the nearest in size of the programs of the same form, or else of those
-        that set the same names; its own if there are none."""
-        alike = [p for p in self.programs if p.own.keys() == own.keys() and p.task != besides]
-        same = [p for p in alike if p.form == form] or [
-            p for p in alike if p.form.partition(", ")[0] == form.partition(", ")[0]
-        ]
-        log_bytes = math.log(n_bytes)
-        near = sorted(same or alike, key=lambda p: abs(p.log_bytes - log_bytes))[:N_NEAR]
-        lent = draw.choice(near).drawn(draw) if near else own
-        return {name: lent[name] for name in own}
+    def schedule(self, form: str, own: Line, n_bytes: int) -> Line:
+        """The schedule that should be fastest; the program's own if that is expected to be about as
+        fast, or if the grid has none that sets the same names."""
+        family = self.families.get(tuple(sorted(own)))
+        return family.chosen(form, math.log(n_bytes), own, family.lines) if family else own
 
 
 def _program(rows: Sequence[Measured]) -> Program:
-    row = rows[0]
-    written = [json.loads(each.schedule) for each in rows if each.is_as_written]
+    row, times = rows[0], [each.time_ns or math.inf for each in rows]
     lines = tuple(json.loads(each.schedule) for each in rows)
-    times = tuple(each.time_ns for each in rows if each.time_ns is not None)
-    own = written[0] if written else lines[0]
+    written = [line for line, each in zip(lines, rows, strict=True) if each.is_as_written]
     return Program(
-        row.task_digest, row.lineage[0], math.log(weight(row.task_source)), own, lines, times
-    )
+        row.task_digest, row.lineage[0], math.log(weight(row.task_source)),
+        written[0] if written else lines[0], lines,
+        tuple(math.log(each / min(times)) for each in times),
+    )  # fmt: skip
 
 
 def chosen(how: str, proposal: Proposal, n_bytes: int, lender: Lender, seed: str) -> Line:
@@ -139,7 +182,7 @@ def chosen(how: str, proposal: Proposal, n_bytes: int, lender: Lender, seed: str
         return own
     if how == ANY:
         return schedule_line.drawn([*own], draw)
-    return lender.schedule(proposal.lineage[0], own, n_bytes, draw)
+    return lender.schedule(proposal.lineage[0], own, n_bytes)
 
 
 # -- pairs ----------------------------------------------------------------------------------------
@@ -280,51 +323,30 @@ def found_right(one: Pair, folder: Path) -> str:
 
 
 def regrets(lender: Lender) -> Table:
-    """By form: how many times as long as the fastest schedule each way of choosing takes."""
+    """By form: how many times as long as the fastest schedule of its program each way takes. What
+    is lent is one of those that were measured, by what the other tasks say of them."""
     logs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for program in lender.programs:
-        times = [math.log(each / min(program.times_ns)) for each in program.times_ns]
-        known = dict(zip(map(_key, program.lines), times, strict=True))
-        draw = random.Random(program.task)
-        lent = [
-            lender.schedule(
-                program.form, program.own, round(math.exp(program.log_bytes)), draw, program.task
-            )
-            for _ in range(16)
-        ]
-        near = [_nearest(program, line, times) for line in lent]
-        ways = {
-            ANY: times, QUICK: [known[_key(program.own)]] if _key(program.own) in known else [],
-            FAST: near,
-        }  # fmt: skip
-        for form in (program.form.partition(", ")[0], "all"):
-            for way, found in ways.items():
-                logs[form][way] += [statistics.fmean(found)] if found else []
+    for names, family in lender.families.items():
+        for one in family.programs:
+            if len({program.task for program in family.programs}) < 2:
+                continue
+            lent = family.chosen(one.form, one.log_bytes, one.own, one.lines, one.task)
+            logs_of = {_key(line): log for line, log in zip(one.lines, one.logs, strict=True)}
+            if _key(one.own) not in logs_of:
+                continue
+            for form in (one.form.partition(", ")[0], f"all with {', '.join(names)}", "all"):
+                logs[form][ANY].append(statistics.fmean(one.logs))
+                logs[form][QUICK].append(logs_of[_key(one.own)])
+                logs[form][FAST].append(logs_of[_key(lent)])
     shown = Table("form", "programs", *CHOICES)
-    for form, found in sorted(logs.items(), key=lambda item: (item[0] == "all", item[0])):
-        cells = [
-            f"{math.exp(statistics.fmean(found[way])):.2f}" if found[way] else "" for way in CHOICES
-        ]
-        shown.add_row(form, str(len(found[ANY])), *cells)
+    for form, found in sorted(logs.items(), key=lambda item: (item[0].startswith("all"), item[0])):
+        means = (math.exp(statistics.fmean(found[way])) for way in CHOICES)
+        shown.add_row(form, str(len(found[ANY])), *(f"{mean:.2f}" for mean in means))
     return shown
 
 
-def _key(line: Line) -> str:
-    return json.dumps(dict(line), sort_keys=True)
-
-
-def _nearest(program: Program, line: Line, times: Sequence[float]) -> float:
-    """The time of the measured schedule that is the fewest steps from a lent one: this one itself
-    was seldom measured."""
-
-    def steps(other: Line) -> int:
-        places = [schedule_line.KNOBS[name] for name in line]
-        return sum(
-            abs(each.index(line[n]) - each.index(other[n]))
-            for each, n in zip(places, line, strict=True)
-        )
-
-    return min(zip(map(steps, program.lines), times, strict=True))[1]
+def _key(line: Line) -> tuple[tuple[str, schedule_line.Value], ...]:
+    return tuple(sorted(line.items()))
 
 
 @click.command()
@@ -342,11 +364,14 @@ def main(
 ) -> None:  # fmt: skip
     """Write the pairs, and say what is in them."""
     torch.set_num_threads(1)
-    lender = Lender([*itertools.chain.from_iterable(map(open_grid, grids))])
+    rows = [*itertools.chain.from_iterable(map(open_grid, grids))]
     if regret or out is None:
-        Console().print(regrets(lender))
+        Console(width=120).print(regrets(Lender(rows)))
         return
     tests = KnownStructures(excluded_tasks(exclude))
+    tasks = {row.task_digest: row.task for row in rows}
+    repeats = {name for name, task in tasks.items() if tests.repeated_by(structure(task))}
+    lender = Lender([row for row in rows if row.task_digest not in repeats])
     bare, shown = measured(grids, how, exclude)
     lent = [each for url in archives for each in borrowed(url, how, lender, tests)]
     pairs = mixed(lent, bare, shown, count)

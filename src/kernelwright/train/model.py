@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,12 @@ def fitting(examples: Sequence[Any], lengths: Sequence[int], recipe: Recipe) -> 
             "every example is too long",
             seen=f"the shortest has {min(lengths)} tokens",
             do=f"give more than --max-tokens {recipe.max_tokens}",
+        )
+    if n_left := len(examples) - len(found):
+        warnings.warn(
+            f"{n_left} of {len(examples)} examples are left out: they have more than the {longest} "
+            "tokens of --max-prompt-tokens and --max-tokens",
+            stacklevel=2,
         )
     return found
 
