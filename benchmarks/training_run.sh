@@ -56,7 +56,8 @@ prepare() {
   "$python" "$here/training_carry.py" restore "$pieces" "$checkpoints"
 }
 learn() { # NAME GPU: NAME-2 has another seed
-  train "$1" base "$2" "${SFT_S:-360}" sft --dataset "$DATA/${1%-2}" --batch "${BATCH:-4}" --checkpoint-every 100 \
+  train "$1" base "$2" "${SFT_S:-360}" sft --dataset "$DATA/${1%-2}" --epochs "${EPOCHS:-1}" \
+    --batch "${BATCH:-4}" --checkpoint-every 100 \
     --seed "$([ "$1" = "${1%-2}" ] && echo "$seed" || echo $((seed + 1)))"
 }
 sft() {
@@ -65,7 +66,7 @@ sft() {
   in_waves learn "${names[@]}"
 }
 prefer() {
-  train prefer "$first" 0 "${PREFER_S:-150}" prefer --dataset "$DATA/grid" --contrast 1.25 --batch 2 \
+  train prefer "$first" 0 "${PREFER_S:-150}" prefer --dataset "$DATA/grid" --contrast 1.25 --epochs 1 --batch 2 \
     --checkpoint-every 50 --seed "$seed"
 }
 reinforce() { # NAME GPU
