@@ -1,12 +1,14 @@
 """How an archive grows: rates, sizes and the times of what users ask, on generated verdicts.
 
     python benchmarks/archive_size.py --sizes 10000,100000 [--archive postgresql://me@server/empty]
+                                      [--a-source 10]
 
 Each size adds verdicts to the same archive, a hundred on each task, with a proposal and 64 samples
 each. The first size is written in bulk as the archive writes it. Larger sizes are multiples of it:
-copies of its rows under other digests. Questions are about a task of the first size, and the rate
-is that of the archive's own methods, one transaction each, as searches write. Without --archive it
-is a SQLite file in a temporary folder.
+copies of its rows under other digests, in bulk without indexes, which are made afterwards. With
+--a-source each source is of so many verdicts, on as many tasks. Questions are about a task of the
+first size, and the rate is that of the archive's own methods, one transaction each, as searches
+write. Without --archive it is a SQLite file in a temporary folder.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ LETTERS = "".join(random.Random(0).choices("abcdefghijklmnop \n", k=100_000))
 SERIES, ROUNDS = ("candidate", "eager", "compile", "eager_graph"), 16
 ENVIRONMENT = Environment("cuda:sm_90", {"gpu": "H200", "torch": "2.11.0", "threads": 9})
 HERE = Here(ENVIRONMENT.device, ENVIRONMENT.facts)
-GAP = 1000
-"""Numbers left free after each copy for the verdicts that measure the rate."""
+COPIES_AT_ONCE = 20
+"""Copies that are made in one transaction."""
 COPIED = ("task", "workload", "run", "candidate", "proposal", "evaluation", "timing", "appended")
 """Tables that grow with the verdicts, in an order in which no row refers to a later table's."""
 
@@ -105,49 +107,85 @@ def grow(archive: Archive, engine: sa.Engine, n: int, source_bytes: int) -> None
 class Copies:
     """Makes copies of the first verdicts and of all that they refer to, under other digests."""
 
-    def __init__(self, engine: sa.Engine, n: int) -> None:
+    def __init__(self, engine: sa.Engine, n: int, a_source: int) -> None:
         """Keep the rows of an archive that has just these ``n`` verdicts."""
-        self._step = n + GAP
+        self._n, self._a_source = n, a_source
         self._is_server = engine.dialect.name == "postgresql"
         self._connection = engine.connect()
         if not self._is_server:  # what a copy refers to is there
             self._connection.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
+        self._shift: dict[str, int] = {}
+        """What is added to the numbers of copied rows, beside those of the copies before."""
         self._originals = {}
         for name in COPIED:
             table = tables.METADATA.tables[name]
             self._originals[table] = table.to_metadata(sa.MetaData(), name=f"original_{name}")
             self._do(f'CREATE TEMP TABLE original_{name} AS SELECT * FROM "{name}"')
-            self._connection.commit()
-
-    def add(self, number: int) -> None:
-        """Add the copy with this number, which is 1 or more.
-
-        Its digests end as no other does, and stand near the original's, all over the indexes.
-        """
-        if self._is_server:
-            self._do("SET LOCAL session_replication_role = replica")
-        for table, original in self._originals.items():
-            columns = [c for c in original.c if (table.name, c.name) != ("proposal", "id")]
-            values = sa.select(*(self._value(table.name, column, number) for column in columns))
-            self._connection.execute(table.insert().from_select([c.name for c in columns], values))
+        columns = [sa.Column(name, sa.Text) for name in ("ending", "ending_of_source")]
+        number = sa.Column("number", sa.Integer)
+        self._copy = sa.Table("copy", sa.MetaData(), number, *columns, prefixes=["TEMPORARY"])
+        self._copy.create(self._connection)
         self._connection.commit()
 
-    def close(self) -> None:
-        """Let the next verdict get a number after those of the copies, and the planner know."""
+    def add(self, numbers: range) -> None:
+        """Add the copies with these numbers, which are 1 or more.
+
+        Their digests end as no others do, and stand near the original's, all over the indexes.
+        """
+        indexes = [index for table in self._originals for index in table.indexes]
+        for index in indexes:
+            index.drop(self._connection)
+        for table in (tables.evaluation, tables.proposal):  # the rate has added others
+            last = self._connection.execute(sa.select(sa.func.max(table.c.id))).scalar_one()
+            self._shift[table.name] = last - numbers.start * self._n
+        self._shift["timing"] = self._shift["evaluation"]
+        for first in numbers[::COPIES_AT_ONCE]:
+            self._add(range(first, min(first + COPIES_AT_ONCE, numbers.stop)))
+        for index in indexes:
+            index.create(self._connection)
         if self._is_server:
-            self._do("SELECT setval('evaluation_id_seq', (SELECT max(id) FROM evaluation))")
+            for name in ("evaluation", "proposal"):
+                self._do(f"SELECT setval('{name}_id_seq', (SELECT max(id) FROM {name}))")
+        self._connection.commit()
         self._do("ANALYZE")
         self._connection.commit()
 
-    def _value(self, table: str, column: sa.Column[Any], number: int) -> sa.ColumnElement[Any]:
-        if (table, column.name) in (("evaluation", "id"), ("timing", "evaluation")):
-            return column + number * self._step
-        if column.name in ("digest", "candidate", "task", "workload", "run", "id"):
-            return sa.func.substr(column, 1, sa.func.length(column) - 4) + f"x{number:03x}"
+    def _add(self, numbers: range) -> None:
+        if self._is_server:
+            self._do("SET LOCAL session_replication_role = replica")
+        self._connection.execute(sa.delete(self._copy))
+        told = [
+            {"number": n, "ending": _ending(n), "ending_of_source": _ending(n - n % self._a_source)}
+            for n in numbers
+        ]
+        self._connection.execute(sa.insert(self._copy), told)
+        for table, original in self._originals.items():
+            values = [self._value(table.name, column) for column in original.c]
+            asked = sa.select(*values).join_from(original, self._copy, sa.true())
+            if table.name == "candidate":
+                asked = asked.where(self._copy.c.ending == self._copy.c.ending_of_source)
+            self._connection.execute(table.insert().from_select([*original.c.keys()], asked))
+        self._connection.commit()
+
+    def _value(self, table: str, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+        copy = self._copy.c
+        if isinstance(column.type, sa.Integer) and column.primary_key:
+            return column + copy.number * self._n + self._shift[table]
+        if column.name == "candidate" or (table, column.name) == ("candidate", "digest"):
+            begins = sa.func.substr(column, 1, sa.func.length(column) - 4)
+            copied = begins + copy.ending_of_source
+            return sa.case((copy.ending_of_source == "", column), else_=copied)
+        if column.name in ("digest", "task", "workload", "run", "id"):
+            return sa.func.substr(column, 1, sa.func.length(column) - 4) + copy.ending
         return column
 
     def _do(self, statement: str) -> None:
         self._connection.exec_driver_sql(statement)
+
+
+def _ending(number: int) -> str:
+    """The last four characters of the digests of a copy; empty for the original, number 0."""
+    return f"x{number:03x}" if number else ""
 
 
 def _bulk(
@@ -179,7 +217,8 @@ def _bulk(
 
 
 def rate(archive: Archive, number: int, source_bytes: int) -> float:
-    """Verdicts a second, each with its proposal, by the methods that searches call."""
+    """Verdicts a second, each with its proposal, by the methods that searches call. They are of
+    a task that has no others."""
     draw = random.Random(f"rate {number}")
     said = [verdict_of(number, draw, source_bytes) for _ in range(N_MEASURED)]
     task, workload = task_of(number // A_TASK)
@@ -281,25 +320,24 @@ def asked(archive: Archive, url: str, n: int, folder: Path) -> dict[str, float]:
 @click.option("--sizes", default="10000,100000", show_default=True, help="Verdicts, in order.")
 @click.option("--archive", "url", default="", help="An empty database.")
 @click.option("--source-bytes", default=4000, show_default=True, help="The length of a source.")
-def main(sizes: str, url: str, source_bytes: int) -> None:
+@click.option("--a-source", default=1, show_default=True, help="Verdicts on each source.")
+def main(sizes: str, url: str, source_bytes: int, a_source: int) -> None:
     first, *others = map(int, sizes.split(","))
     with tempfile.TemporaryDirectory() as folder:
         url = url or f"{folder}/archive.sqlite"
         engine = connect(parse(url), create=True)
         with Archive(url) as archive:
             grow(archive, engine, first, source_bytes)
-            copies = Copies(engine, first)
-            number = 1
+            copies = Copies(engine, first, a_source)
+            n_copies = 1
             for n in (first, *others):
                 began_s = time.monotonic()
-                while number < n // first:
-                    copies.add(number)
-                    number += 1
-                copies.close()
+                copies.add(range(n_copies, n // first))
+                n_copies = n // first
                 facts = {"seconds of copying": time.monotonic() - began_s}
                 _, n_verdicts = archive.counts()
                 facts["kB a verdict"] = size_bytes(engine) / n_verdicts / 1e3
-                adding = partial(rate, archive, first + n // first, source_bytes)
+                adding = partial(rate, archive, first + n, source_bytes)
                 if engine.dialect.name == "postgresql":
                     facts |= server_ms(engine, adding)
                     facts |= server_ms(engine, partial(begin_search, archive, first))

@@ -20,6 +20,8 @@ from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.suites.suite import suite_entries
+from kernelwright.workers.asked import WorkersAsked
+from kernelwright.workers.opening import workers_for
 from kernelwright.workers.slots import worker_slots
 
 pytestmark = [
@@ -38,7 +40,8 @@ def test_each_of_two_worker_slots_has_a_gpu_and_cores_of_its_own():
 def test_a_suite_on_two_gpus_resumes_on_either(tmp_path):
     told = Settings(device="cuda", archive=str(tmp_path / "archive.sqlite"), budget_s=2.0)
     entries = suite_entries("builtin", device="cuda")[:4]
-    on_two = bench.run(entries, settings=told, limit_s=120, slots=worker_slots("cuda", gpus="2"))
+    with workers_for("cuda", WorkersAsked(gpus="2")) as workers:
+        on_two = bench.run(entries, settings=told, workers=workers, limit_s=120)
     print([(outcome.entry.name, outcome.error, outcome.ended) for outcome in on_two])
     assert not [outcome.error for outcome in on_two if outcome.error]
     with Archive(told.archive) as archive:
@@ -47,7 +50,9 @@ def test_a_suite_on_two_gpus_resumes_on_either(tmp_path):
     assert {verdict.environment.device for verdict in verdicts} == {resolve(Device("cuda")).key}
     timed = [verdict.conditions for verdict in verdicts if verdict.conditions]
     assert len({conditions.before["gpu"] for conditions in timed}) == 2
-    bench.run(entries, settings=replace(told, device="cuda:1"), limit_s=120)
+    on_second = replace(told, device="cuda:1")
+    with workers_for("cuda:1", WorkersAsked()) as workers:
+        bench.run(entries, settings=on_second, workers=workers, limit_s=120)
     with Archive(told.archive) as archive:
         assert len(archive.runs()) == n_runs
 

@@ -412,13 +412,19 @@ class Archive:
         return [(row, rows.to_trial(row, outlines)) for row in self._read(query)]
 
     def counts(self) -> tuple[int, int]:
-        """The numbers of all trials and of all verdicts."""
-        n = sa.func.count().label("n")
+        """The numbers of all trials and of all verdicts: those of the last ones, because rows are
+        numbered and stay for ever. See ``has_gaps``."""
         [trials], [verdicts] = (
-            self._read(sa.select(n).select_from(table))
+            self._read(sa.select(sa.func.max(table.c.id).label("last")))
             for table in (tables.trial, tables.evaluation)
         )
-        return trials["n"], verdicts["n"]
+        return trials["last"] or 0, verdicts["last"] or 0
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether numbers may be unused, so that counts are upper bounds: a server does not give a
+        number again whose append failed."""
+        return self._engine.dialect.name != "sqlite"
 
     def newest_trials(self, task: str, *, environment: str) -> list[Trial]:
         """The trials by the newest version of the tuner that is among them, oldest first."""

@@ -100,7 +100,7 @@ def run(
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
     with _sizes(mixed(entries), settings, target, workers, is_due) as share_of:
-        order = Order(mixed(entries), share_of, len(workers.gpus) or workers.jobs)
+        order = Order(mixed(entries), share_of, workers.n_devices)
         found = side_by_side(
             lambda _: order.do_next(search, survey),
             range(2 * len(entries)),

@@ -25,11 +25,11 @@ from kernelwright.archive.connect import parse, shown
 from kernelwright.core.device import Device
 from kernelwright.core.errors import DeviceError, UsageError
 from kernelwright.core.settings import Settings
-from kernelwright.judge.devices.gpu import MOST_JUDGES
 from kernelwright.workers import node
 from kernelwright.workers.in_process import Ending
 from kernelwright.workers.node import Alike, Piece, Unlike
 from kernelwright.workers.residents import Resident, State
+from kernelwright.workers.slots import searches_a_gpu
 from kernelwright.workers.workers import OnStep, Target, WorkersLost
 
 AUTO, CLIENT = "auto", "ray://"
@@ -47,6 +47,10 @@ N_RETRIES = 5
 """How often work is begun again because its node or its process was lost."""
 MODEL = "accelerator_type:"
 """The name of the resource that Ray gives a node for the model of its GPUs begins so."""
+A_LITTLE = 0.001
+"""An amount of such a resource that says where work may be, and leaves enough for all others."""
+SPREAD = "SPREAD"
+"""Ray's word for giving work to the node with the least: by default it fills one after another."""
 _LOG = logging.getLogger("kernelwright")
 
 
@@ -106,7 +110,10 @@ class ClusterWorkers:
             if not self._address.startswith(CLIENT):
                 self._head = _Head(self._ray.get_runtime_context().gcs_address)
             self._needs = self._one_search()
-            self.jobs = self._jobs or sum(map(self._fitting, self._nodes()))
+            nodes = self._nodes()
+            self.jobs = self._jobs or sum(map(self._fitting, nodes))
+            has_gpus = "GPU" in self._needs
+            self.n_devices = sum(int(one["Resources"]["GPU"]) if has_gpus else 1 for one in nodes)
             self._steps = stack.enter_context(_Steps(self._ray))
             self._stack = stack.pop_all()
         return self
@@ -186,7 +193,7 @@ class ClusterWorkers:
             num_gpus=needs.get("GPU", 0),
             resources=_model_of(needs),
             max_retries=N_RETRIES,
-            scheduling_strategy="SPREAD",
+            scheduling_strategy=SPREAD,
             label_selector=dict(labels),
         )
         reference = remote.remote(piece, alike, tell)
@@ -200,7 +207,7 @@ class ClusterWorkers:
             num_gpus=self._needs.get("GPU", 0),
             resources=_model_of(self._needs),
             max_restarts=0,
-            scheduling_strategy="SPREAD",
+            scheduling_strategy=SPREAD,
             label_selector=self._allowed(),
         )
         return remote.remote(begin, int(self._needs["CPU"]), self._alike, os.getcwd())
@@ -265,7 +272,7 @@ class ClusterWorkers:
     def _fitting(self, one: Mapping[str, Any]) -> int:
         """How many searches fit on a node."""
         has = one["Resources"]
-        # Half of a thousandth more: shares of a GPU do not add up to exactly one.
+        # A little more, because shares of a GPU (a third, say) do not add up to exactly one.
         return int(min(has.get(name, 0.0) / n + 0.0005 for name, n in self._needs.items()))
 
     def _one_search(self) -> dict[str, float]:
@@ -284,12 +291,12 @@ class ClusterWorkers:
             )
         if not of_cuda:
             return {"CPU": min(one["CPU"] for one in nodes)}
-        n_searches = MOST_JUDGES + 1
         model = self._model(nodes)
         of_model = [one for one in nodes if not model or model in one]
-        cores = min(one["CPU"] / (one["GPU"] * n_searches) for one in of_model)
-        return {"CPU": max(1.0, cores // 1), "GPU": 1 / n_searches} | (
-            {model: 0.001} if model else {}
+        cores = min(one["CPU"] / one["GPU"] for one in of_model)
+        n_searches = searches_a_gpu(cores)
+        return {"CPU": max(1.0, cores // n_searches), "GPU": 1 / n_searches} | (
+            {model: A_LITTLE} if model else {}
         )
 
     def _model(self, nodes: Sequence[Mapping[str, float]]) -> str:
@@ -307,8 +314,8 @@ class ClusterWorkers:
 
 
 class _Head:
-    """The head of a cluster. Most calls of Ray wait for one that is gone, until Ray ends this
-    process."""
+    """Says whether the head of a cluster is there, before and between calls of Ray: most of them
+    wait for a head that is gone, until Ray ends this process."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -338,7 +345,7 @@ class _Steps:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        on_head = {HEAD: 0.001}  # where it is lost only with the whole cluster
+        on_head = {HEAD: A_LITTLE}  # where it is lost only with the whole cluster
         self._actor = ray.remote(node.Steps).options(num_cpus=0, resources=on_head).remote()
         self._numbers = itertools.count()
         self._wanted: dict[int, OnStep] = {}

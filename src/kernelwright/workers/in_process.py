@@ -30,6 +30,7 @@ from kernelwright.workers.slots import WHOLE_MACHINE, WorkerSlot
 
 CLOSING_S = 30.0
 """Seconds that interrupted work has to write its results before it is killed."""
+PARENT_DEATH = "kernelwright.workers.parent_death"
 ASKED_S = 8.0
 """Seconds between interrupts: an interrupt that arrives during imports can get lost."""
 LOOK_S = 0.5
@@ -89,12 +90,13 @@ def in_process(
     """Run ``work(fork_server=...)`` in a process that has only the slot's GPU and cores.
 
     With ``on_step`` the work gets an ``on_step`` argument too, and its calls are forwarded to this
-    process. The work is interrupted as by Ctrl-C if it takes longer than ``limit_s``, or if this
-    process exits. ``preload`` names modules that the parent of the fork imports first.
+    process. The work is interrupted as by Ctrl-C if it takes longer than ``limit_s``, and ends at
+    once if this process is killed. ``preload`` names modules that the parent of the fork imports
+    first.
     """
     _keep_socket_in_scratch()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *preload])
+    context.set_forkserver_preload([PARENT_DEATH, __name__, *preload])
     ours, theirs = context.Pipe(duplex=False)
     with contextlib.closing(fork_server.branch()) as branch:
         arguments = (work, branch, slot, theirs, on_step is not None)
@@ -189,13 +191,9 @@ def _work(
 
 
 def _end_with(answer: Connection) -> None:
-    """When the parent closes its end of the pipe, interrupt this process until it has written what
-    it found, for ``CLOSING_S`` at most."""
+    """End this process when the parent closes its end of the pipe: what it has found is in the
+    archive, and nobody reads more."""
     watched = select.poll()
     watched.register(answer.fileno(), 0)  # an empty mask still reports a closed end
     watched.poll()
-    until_s = time.monotonic() + CLOSING_S
-    while time.monotonic() < until_s:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(ASKED_S)
     os._exit(1)

@@ -32,7 +32,8 @@ class WorkerSlot:
     """
 
     gpu: str = ""
-    """UUID of the GPU, which becomes ``cuda`` in the process; empty means all GPUs."""
+    """The GPU as CUDA_VISIBLE_DEVICES names it, by UUID or number; it becomes ``cuda`` in the
+    process. Empty means all GPUs."""
     cores: tuple[int, ...] = ()
     """Numbers of the CPU cores; empty means all cores."""
 
@@ -74,20 +75,27 @@ def gpus_of(slots: Sequence[WorkerSlot], device: str) -> tuple[int, ...]:
     return tuple(range(n_gpus)) if n_gpus > 1 else (wanted.index,)
 
 
+def searches_a_gpu(n_cores: float) -> int:
+    """Return a good number of searches that share one of several GPUs, which has ``n_cores``.
+
+    It is one more than the GPU can judge at a time, so that the next search is ready: a search
+    measures for a few of its seconds, and uses some cores in the others. With fewer cores it is one
+    for every ``CORES_A_SEARCH``.
+    """
+    return min(MOST_JUDGES + 1, max(FEWEST_A_GPU, int(n_cores // CORES_A_SEARCH)))
+
+
 def usual_jobs(device: str, n_gpus: int = 1) -> int:
     """Return a good number of searches to run side by side.
 
-    One GPU gets one more than it can judge at a time, so that the next search is ready: a search
-    measures for a few of its seconds, and uses some cores in the others. Each of several GPUs gets
-    as many at most, and one for every ``CORES_A_SEARCH`` of its cores. A CPU gets one, because
-    builds and timing need the same cores.
+    A CPU gets one, because builds and timing need the same cores. One GPU gets one more than it can
+    judge at a time, and each of several as many as ``searches_a_gpu`` says.
 
     Raises:
         DeviceError: this machine has no such device.
     """
     if n_gpus > 1:
-        fitting = len(os.sched_getaffinity(0)) // n_gpus // CORES_A_SEARCH
-        return n_gpus * min(MOST_JUDGES + 1, max(FEWEST_A_GPU, fitting))
+        return n_gpus * searches_a_gpu(len(os.sched_getaffinity(0)) // n_gpus)
     most = backend_of(resolve(Device.parse(device))).most_judges
     return 1 if most is None else most + 1
 

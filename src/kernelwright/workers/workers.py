@@ -56,6 +56,8 @@ class Workers(Protocol):
     """How many pieces are worth running side by side."""
     gpus: tuple[int, ...]
     """The numbers of this machine's GPUs that they use."""
+    n_devices: int
+    """How many devices they use, here or elsewhere."""
 
     def __enter__(self) -> Any: ...
 
@@ -100,6 +102,7 @@ class LocalWorkers:
     ) -> None:
         self.jobs = len(slots)
         self.gpus = gpus
+        self.n_devices = max(1, len(gpus))
         self._n_cores = len(slots[0].cores)
         self._free = FreeSlots(slots)
         self._stack = contextlib.ExitStack()

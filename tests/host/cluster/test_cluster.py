@@ -207,12 +207,14 @@ def test_a_cluster_without_the_device_is_an_error(cluster):
 
 
 def test_gpus_of_several_models_are_never_mixed(cluster):
-    for model in ("H100", "H200"):
-        cluster.add_node(num_cpus=1, num_gpus=1, resources={f"accelerator_type:{model}": 1})
+    for model, n_gpus in (("H100", 1), ("H200", 2)):
+        named = {f"accelerator_type:{model}": 1}
+        cluster.add_node(num_cpus=n_gpus * 9, num_gpus=n_gpus, resources=named)
     with pytest.raises(UsageError, match="one model only"):
         ClusterWorkers(cluster.address, device="cuda").__enter__()
     with ClusterWorkers(cluster.address, device="cuda", gpu_model="H200") as workers:
-        assert len(workers._nodes()) == 1
+        # Three cores for each search, as on one machine.
+        assert (workers.n_devices, workers.jobs) == (2, 6)
 
 
 def test_nodes_that_differ_are_named_with_what_differs():

@@ -36,7 +36,7 @@ QUERIES = {
     "counts": lambda archive: archive.count_evaluations(TASK.digest),
     "candidate": lambda archive: archive.evaluations(candidate=proposal().candidate.digest),
     "lineage": lambda archive: archive.lineage(proposal().candidate.digest),
-    "status": lambda archive: archive.activities(),
+    "status": lambda archive: (archive.activities(), archive.counts()),
     "next run": lambda archive: archive.start_run(TASK, Settings()),
     "name": lambda archive: archive.tasks(TASK.name),
     "show best": lambda archive: best_of(archive, chosen_task(archive, None)),

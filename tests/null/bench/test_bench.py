@@ -65,7 +65,7 @@ def first_entry():
 class Idle:
     """Workers that note the tasks that they are given, and do nothing on them."""
 
-    jobs, gpus = 1, ()
+    jobs, gpus, n_devices = 1, (), 1
 
     def __init__(self, **ending):
         self.begun, self._ending = [], Ending(**ending)

@@ -25,4 +25,5 @@ def test_a_search_is_seen_while_it_lasts_and_not_after_it(tmp_path, capfd):
         assert not seen["was_cut_off"]
         archive.finish_run(runs_on)
     shown = CliRunner().invoke(main, ["status", "--archive", where])
+    assert "holds 0 trials and 1 verdicts" in shown.stdout
     assert shown.exit_code == 0 and "no search is going on" in shown.stdout

@@ -33,12 +33,16 @@ def command(archive: str | None, as_json: bool) -> Answer:
     with Archive(settings.archive, create=False) as opened:
         found = opened.activities()
         n_trials, n_verdicts = opened.counts()
+        at_most = "at most " if opened.has_gaps else ""
     now = datetime.now(UTC)
     searches = [_facts(one, now) for one in found]
     return Answer(
         {"searches": searches, "trials": n_trials, "verdicts": n_verdicts},
         answers.DONE,
-        [_table(searches), f"the archive holds {n_trials} trials and {n_verdicts} verdicts"],
+        [
+            _table(searches),
+            f"the archive holds {at_most}{n_trials} trials and {n_verdicts} verdicts",
+        ],
     )
 
 
