@@ -31,7 +31,7 @@ import signal
 import statistics
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,6 +47,7 @@ from kernelwright.archive import Archive
 from kernelwright.core import schedule_line
 from kernelwright.core.candidate import Brief, Proposal
 from kernelwright.core.device import Device
+from kernelwright.core.schedule_line import Schedule
 from kernelwright.core.task import Task
 from kernelwright.dataset import Grids, build_dataset
 from kernelwright.dataset.answer import lesson_answer
@@ -57,7 +58,7 @@ from kernelwright.loaders.structure import KnownStructures, structure
 from kernelwright.proposers.policy import CONTEXT
 from kernelwright.proposers.swarm.prompt import generator
 from kernelwright.proposers.swarm.question import Question
-from kernelwright.suites.composed.lessons.schedule import Schedule
+from kernelwright.suites.composed.lessons.schedule import Schedule as LessonSchedule
 from kernelwright.tuner.admission import refusal
 
 DEVICE = Device("cuda", "sm_90")
@@ -75,7 +76,6 @@ LIMIT_S = 10
 SMALL_BYTES = 64 << 10
 SCALES, ALIKE = (1.0, 1.0, 1 / 256, 0.0), 0.7
 """Of draws: what is right near one may have lost all near zero; 0: all of them are ALIKE."""
-Line = Mapping[str, schedule_line.Value]
 
 
 # -- which schedule -------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ class Program:
     task: str
     form: str
     log_bytes: float
-    own: Line
-    lines: tuple[Line, ...]
+    own: Schedule
+    lines: tuple[Schedule, ...]
     logs: tuple[float, ...]
     """Logarithms of these ratios."""
 
@@ -104,7 +104,7 @@ class Family:
         self._logs = torch.tensor([log for program in programs for log in program.logs])
 
     def expected(
-        self, form: str, log_bytes: float, lines: Sequence[Line], besides: str = ""
+        self, form: str, log_bytes: float, lines: Sequence[Schedule], besides: str = ""
     ) -> torch.Tensor:
         """What the lines would take, as a logarithm over the fastest: the mean of measured lines,
         those more that differ in fewer steps, of the same form and of a similar size."""
@@ -117,18 +117,23 @@ class Family:
         return near @ (alike * self._logs) / (near @ alike).clamp(min=1e-12)
 
     def chosen(
-        self, form: str, log_bytes: float, own: Line, lines: Sequence[Line], besides: str = ""
-    ) -> Line:
+        self,
+        form: str,
+        log_bytes: float,
+        own: Schedule,
+        lines: Sequence[Schedule],
+        besides: str = "",
+    ) -> Schedule:
         """The line that should be fastest, if it is faster than a program's own one by GAIN."""
         every = [own, *({name: line[name] for name in own} for line in lines)]
         mine, *others = self.expected(form, log_bytes, every, besides).tolist()
         best = min(range(len(others)), key=others.__getitem__)
         return every[best + 1] if others[best] < mine - math.log(GAIN) else own
 
-    def _nearness(self, lines: Sequence[Line]) -> torch.Tensor:
+    def _nearness(self, lines: Sequence[Schedule]) -> torch.Tensor:
         return torch.exp(-torch.cdist(self._placed(lines), self._places, p=1) / STEPS)
 
-    def _placed(self, lines: Sequence[Line]) -> torch.Tensor:
+    def _placed(self, lines: Sequence[Schedule]) -> torch.Tensor:
         knobs = [schedule_line.KNOBS[name] for name in self.names]
         rows = [
             [k.index(line[n]) for k, n in zip(knobs, self.names, strict=True)] for line in lines
@@ -157,7 +162,7 @@ class Lender:
             by_names[tuple(sorted(program.own))].append(program)
         self.families = {names: Family(names, some) for names, some in by_names.items()}
 
-    def schedule(self, form: str, own: Line, n_bytes: int) -> Line:
+    def schedule(self, form: str, own: Schedule, n_bytes: int) -> Schedule:
         """The schedule that should be fastest; the program's own if that is expected to be about as
         fast, or if the grid has none that sets the same names."""
         family = self.families.get(tuple(sorted(own)))
@@ -175,7 +180,7 @@ def _program(rows: Sequence[Measured]) -> Program:
     )  # fmt: skip
 
 
-def chosen(how: str, proposal: Proposal, n_bytes: int, lender: Lender, seed: str) -> Line:
+def chosen(how: str, proposal: Proposal, n_bytes: int, lender: Lender, seed: str) -> Schedule:
     """The schedule of a lesson that was not measured."""
     own, draw = schedule_line.read(proposal.candidate.source), random.Random(seed)
     if how == QUICK:
@@ -245,9 +250,9 @@ def _quick(one: Pair) -> Pair:
     return replace(one, code=code, answer=text, status="passed", **nothing)
 
 
-def _quick_line(code: str) -> Line:
+def _quick_line(code: str) -> Schedule:
     own = schedule_line.read(code)
-    quick = Schedule.quick(random.Random(code)).line(" ".join(own))
+    quick = LessonSchedule.quick(random.Random(code)).line(" ".join(own))
     return schedule_line.read(f"{quick}\nprint({', '.join(own)})")
 
 
@@ -345,7 +350,7 @@ def regrets(lender: Lender) -> Table:
     return shown
 
 
-def _key(line: Line) -> tuple[tuple[str, schedule_line.Value], ...]:
+def _key(line: Schedule) -> tuple[tuple[str, schedule_line.Value], ...]:
     return tuple(sorted(line.items()))
 
 

@@ -18,7 +18,8 @@
 # A host starts one to three CUDA contexts a second, however many GPUs it has: an answer of the exam costs about one.
 set -euo pipefail
 gpus=${GPUS:-4} out=$(realpath -m "${OUT:-training}") python=${PYTHON:-python3}
-here=$(dirname "$(realpath "$0")") seed=${SEED:-1} read -ra taught <<<"${SFTS:-fast quick any}"
+here=$(dirname "$(realpath "$0")") seed=${SEED:-1}
+read -ra taught <<<"${SFTS:-fast quick any}"
 run="$python -m kernelwright" first=${taught[0]} checkpoints=$out/checkpoints pieces=$out/pieces
 mkdir -p "$checkpoints" "$pieces"
 
