@@ -102,7 +102,7 @@ def choice(proposal: Proposal, found: Evaluation, shown: Sequence[Exemplar]) -> 
     if schedule_line.program(shown_source) != program or other == mine:
         return ""
     moves = [f"{name} {other[name]} to {mine[name]}" for name in mine if other[name] != mine[name]]
-    return f"{', '.join(moves)}: {speed.median / _median(best):.2g} times as fast."
+    return f"{', '.join(moves)}: {speed.median / _median(best):.3g} times as fast."
 
 
 def _median(exemplar: Exemplar) -> float:

@@ -411,13 +411,14 @@ class _Search:
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
-        """Judge the proposal, and archive it with its verdict.
-
-        If models' candidates are tried, the fastest of its schedules is judged in its place."""
+        """Judge the proposal, and archive it with its verdict; if models' candidates are tried,
+        the fastest of its schedules in its place."""
         if self.admitted is not None:
             tried = self.admitted.tried(proposal, self.seen)
             self.keep_trials(tried.trials)
             self.seen.add(proposal.candidate.normal)
+            if tried.best != proposal:  # the trials of its other schedules name it
+                self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
             if tried.best is None:
                 return self.tell(f"{proposal.summary}: slower, not judged")
             proposal = tried.best
