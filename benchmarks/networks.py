@@ -1,14 +1,16 @@
 """Convolutional networks of KernelBench beside the library's settings, without the judge.
 
-    python benchmarks/networks.py KERNELBENCH [--problem 9 ...] [--mode train|eval] [--batch N]
-        [--dtype float32|bfloat16] [--dialect cuda,triton] [--kernels] [--lock FILE]
+    python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train|eval]
+        [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels]
+        [--host] [--lock FILE]
 
-KERNELBENCH is a checkout of the suite; problems are of level 3. It needs a GPU. Each line has
-medians in milliseconds of windows of calls, one form after another: the library's eager mode,
-compiled, and with channels last, each in a CUDA graph, then the first candidates of the rules in
-the order in which a search tries them. The last column is the fastest form of the library over the
-fastest candidate, whose largest difference from eager stands before it, as a share of the largest
-result. ``--kernels`` prints where the time of the compiled network and of the candidates goes.
+KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has medians in milliseconds of
+windows of calls, one form after another: the library's eager mode, with channels last, and
+compiled, each in a CUDA graph, then the first candidates of the rules in the order in which a
+search tries them. The last column is the fastest form of the library over the fastest candidate,
+whose largest difference from eager stands before it, as a share of the largest result.
+``--kernels`` prints where the time of each form goes, ``--host`` how long a single call takes until
+it returns, and until its result is there.
 Several of these may prepare side by side and time one after the other, with one ``--lock``.
 """
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import functools
 import importlib.util
 import re
 import statistics
@@ -24,11 +27,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+from triton.runtime.errors import OutOfResources
 
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
@@ -36,7 +41,7 @@ from kernelwright.loaders.kernelbench import read_task
 from kernelwright.proposers.rules.proposer import OpenedTask, first_proposals
 
 PROBLEMS = ("9", "10", "11", "12", "15", "7", "18", "19", "20", "21", "22", "23", "27", "8")
-N_WINDOWS, WINDOW_S = 9, 0.02
+N_WINDOWS, WINDOW_S, N_SINGLE = 9, 0.02, 40
 EVALUATED = """
 
 class Model(Network):
@@ -129,38 +134,50 @@ def _milliseconds(call: Call) -> float:
     return statistics.median(times)
 
 
-def library(module: ModuleType, reference: torch.nn.Module, inputs: list[Any]) -> dict[str, Call]:
-    """The library's forms, each as one CUDA graph."""
-    last = module.Model(*module.get_init_inputs()).cuda().to(memory_format=torch.channels_last)
-    images = [x.contiguous(memory_format=torch.channels_last) for x in inputs]
+def single(call: Call, lock: Path) -> str:
+    """The median µs of single calls: until one returns, and until its result is there."""
+    times = []
+    with alone(lock):
+        for _ in range(N_SINGLE):
+            torch.cuda.synchronize()
+            begin_s = time.perf_counter()
+            call()
+            returned_s = time.perf_counter()
+            torch.cuda.synchronize()
+            times.append((returned_s - begin_s, time.perf_counter() - begin_s))
+    host, whole = (statistics.median(column) * 1e6 for column in zip(*times, strict=True))
+    return f" ({host:.0f}, {whole:.0f} µs)"
+
+
+def library(
+    module: ModuleType, reference: torch.nn.Module, inputs: list[Any]
+) -> Iterator[tuple[str, Call]]:
+    """The library's forms, each as one CUDA graph, whose memory the next one may have."""
+    yield "eager", graphed(lambda: reference(*inputs))
+    if all(x.dim() == 4 for x in inputs):
+        last = module.Model(*module.get_init_inputs()).cuda().to(memory_format=torch.channels_last)
+        images = [x.contiguous(memory_format=torch.channels_last) for x in inputs]
+        yield "channels last", graphed(lambda: last(*images))
     compiled = torch.compile(reference, dynamic=False)
-    return {
-        "eager": graphed(lambda: reference(*inputs)),
-        "channels last": graphed(lambda: last(*images)),
-        "compiled": graphed(lambda: compiled(*inputs)),
-    }
+    yield "compiled", graphed(lambda: compiled(*inputs))
 
 
 def candidates(
     text: str, module: ModuleType, reference: torch.nn.Module, options: argparse.Namespace
 ) -> Iterator[tuple[str, torch.nn.Module]]:
-    """The rules' first candidate of each variant and dialect."""
+    """The rules' first candidates, as many of a variant and dialect as lead the order."""
     path = Path(tempfile.mkdtemp(), "task.py")
     path.write_text(text)
     dialects = tuple(options.dialect.split(","))
     opened = OpenedTask(Brief(read_task(path), Device.parse("cuda:sm_90"), dialects, budget_s=4.0))
-    seen: set[str] = set()
-    for proposal in first_proposals(opened, n_schedules=1):
-        name = f"{proposal.schedule['variant']}, {proposal.candidate.dialect}"
-        if name not in seen and len(seen) < options.first:
-            seen.add(name)
-            made = load(proposal.candidate.source, f"candidate_{len(seen)}").ModelNew
-            new = made(*module.get_init_inputs()).cuda()
-            new.load_state_dict(reference.state_dict())
-            yield name, new
+    for number, proposal in enumerate(islice(first_proposals(opened), options.first)):
+        made = load(proposal.candidate.source, f"candidate_{number}").ModelNew
+        new = made(*module.get_init_inputs()).cuda()
+        new.load_state_dict(reference.state_dict())
+        yield f"{proposal.schedule['variant']}, {proposal.candidate.dialect}", new
 
 
-def kernels(name: str, call: Call, most: int = 8) -> None:
+def kernels(name: str, call: Call, most: int = 9) -> None:
     """Print the kernels that take most of a call's time."""
     call()
     torch.cuda.synchronize()
@@ -181,24 +198,34 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     torch.manual_seed(0)
     reference = module.Model(*module.get_init_inputs()).cuda()
     inputs = [x.cuda() for x in module.get_inputs()]
-    calls = library(module, reference, inputs)
-    taken = {name: milliseconds(call, options.lock) for name, call in calls.items()}
-    if options.kernels:
-        with alone(options.lock):
-            kernels("compiled", calls["compiled"])
-    line = [f"{name} {ms:.3f}" for name, ms in taken.items()]
+    said = functools.partial(single, lock=options.lock) if options.host else lambda call: ""
+    line = []
+    taken = {}
+    for name, call in library(module, reference, inputs):
+        taken[name] = milliseconds(call, options.lock)
+        line.append(f"{name} {taken[name]:.3f}{said(call)}")
+        if options.kernels:
+            with alone(options.lock):
+                kernels(name, call)
+    del call
+    torch.cuda.empty_cache()
     best, difference = float("inf"), 0.0
     wanted = reference(*inputs).float()
     for name, new in candidates(text, module, reference, options):
-        made = new(*inputs).float()
+        try:
+            made = new(*inputs).float()
+        except (RuntimeError, OutOfResources) as error:
+            line.append(f"{name} fails: {str(error).splitlines()[0]}")
+            continue
         off = float((made - wanted).abs().max() / wanted.abs().max())
-        ms = milliseconds(lambda new=new: new(*inputs), options.lock)
-        line.append(f"{name} {ms:.3f}")
+        call = functools.partial(new, *inputs)
+        ms = milliseconds(call, options.lock)
+        line.append(f"{name} {ms:.3f}{said(call)}")
         if ms < best:
             best, difference = ms, off
         if options.kernels:
             with alone(options.lock):
-                kernels(name, lambda new=new: new(*inputs))
+                kernels(name, call)
     ratio = min(taken.values()) / best
     print(f"{path.stem}: {' | '.join(line)} | off {difference:.0e} | {ratio:.2f}", flush=True)
 
@@ -206,6 +233,7 @@ def measure(path: Path, options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
+    parser.add_argument("--level", type=int, default=3)
     parser.add_argument("--problem", action="append", default=[])
     parser.add_argument("--mode", choices=("train", "eval"), default="train")
     parser.add_argument("--batch", type=int, default=0)
@@ -213,10 +241,11 @@ def main() -> None:
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--host", action="store_true")
     parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
     options = parser.parse_args()
     for problem in options.problem or PROBLEMS:
-        (path,) = options.path.glob(f"**/level3/{problem}_*.py")
+        (path,) = options.path.glob(f"**/level{options.level}/{problem}_*.py")
         measure(path, options)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import time
 import traceback
@@ -321,6 +322,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--spans", type=Path)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a run that is ended has its table
     facts = [run(name, options) for name in options.names or MODELS]
     print(f"\nmodel | {' | '.join(FORMS)} | kernels | form | ratio | kernels alone | gate")
     for each in facts:

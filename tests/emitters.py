@@ -86,7 +86,8 @@ def example_inputs(program: Program, *, seed: int = 0, special: bool = False) ->
                 value.view(-1)[6] = -float("inf")
         else:
             value = torch.randint(0, 12, tensor.shape, generator=generator)
-        values.append(value.to(dtype))
+        laid_out = torch.empty_strided(tensor.shape, tensor.strides, dtype=dtype)
+        values.append(laid_out.copy_(value))
     return values
 
 

@@ -14,6 +14,7 @@ from tests.emitters import (
     source,
     with_small_blocks,
 )
+from tests.host.compiler import test_weight_changes as weight_changes
 from tests.nests import CASES, product
 from torch import nn
 
@@ -23,7 +24,7 @@ from kernelwright.compiler.codegen.cuda.emitter import CudaEmitter
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.core.candidate import Brief
 from kernelwright.core.device import Device
-from kernelwright.loaders import load
+from kernelwright.loaders import load, open_reference
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.proposer import OpenedTask
 from kernelwright.proposers.rules.variants import variants
@@ -51,6 +52,11 @@ class Normalized(nn.Module):
 
     def forward(self, x):
         return torch.relu(self.norm(self.first(x)))
+
+
+class Unweighted(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x.sin(), -1).sum(0).softmax(-1)
 
 
 EMITTERS = {"triton": TritonEmitter, "cuda": CudaEmitter}
@@ -160,14 +166,18 @@ def test_scales_that_cancel_along_k_cost_no_precision(way):
     assert (seen - exact).abs().max() <= 1.5 * cublas
 
 
-def as_graph(kind, dialect):
-    """A module as a CUDA graph, and the module itself, with the same weights."""
-    task = load(kind(), inputs=[torch.randn(8, 16)])
+def graph_text(task, dialect):
+    """The file of a candidate that runs as a CUDA graph."""
     opened = OpenedTask(Brief(task, Device.parse("cuda"), (dialect,)))
     variant, emitter = variants("cuda")[0], EMITTERS[dialect]()
     program = opened.program(variant, emitter)
     schedule = {**next(iter(emitter.schedules(program, GPU))), "graph": True}
-    text = opened.proposal(variant, emitter, schedule).candidate.source
+    return opened.proposal(variant, emitter, schedule).candidate.source
+
+
+def as_graph(kind, dialect):
+    """A module as a CUDA graph, and the module itself, with the same weights."""
+    text = graph_text(load(kind(), inputs=[torch.randn(8, 16)]), dialect)
     module, reference = build(text, "ModelNew")().cuda(), kind().cuda()
     module.load_state_dict(reference.state_dict())
     return module, reference
@@ -197,6 +207,68 @@ def test_a_graph_sees_new_inputs_and_new_weights_and_hands_out_its_own_memory_ne
             parameter.mul_(0.5)
         torch.testing.assert_close(module(x), reference(x))
         assert not torch.equal(module(x), kept)
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_a_graph_may_read_no_weights(dialect):
+    module, reference = as_graph(Unweighted, dialect)
+    with torch.no_grad():
+        for x in torch.randn(3, 8, 16, device="cuda"):
+            torch.testing.assert_close(module(x), reference(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture(scope="module", params=EMITTERS)
+def held(request):
+    """What makes a candidate that is replayed as a graph, and the reference."""
+    text = graph_text(weight_changes.TASK, request.param)
+    assert "begun(MODULES" in text
+    kind = build(text, "ModelNew")
+
+    def made():
+        module = open_reference(weight_changes.TASK).build(0).cuda()
+        candidate = kind().cuda()
+        candidate.load_state_dict(module.state_dict())
+        candidate.on_miss = "silent"
+        return candidate, module
+
+    return made
+
+
+def elsewhere(module):
+    """To the CPU and back: what is read lies elsewhere, or where something else lay."""
+    module.cpu()
+    weight_changes.doubled(module)
+    module.cuda()
+
+
+MOVES = {"to the CPU and back": elsewhere, "to the GPU": nn.Module.cuda}
+
+
+@pytest.mark.parametrize("name", [*weight_changes.CHANGES, *MOVES])
+def test_after_a_change_the_next_call_of_a_graph_is_right(held, name, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    change = (weight_changes.CHANGES | MOVES)[name]
+    weight_changes.check_change(*held(), change, "cuda")
+
+
+@pytest.mark.parametrize("name", weight_changes.INPUTS)
+def test_other_inputs_and_contexts_of_a_graph_are_right(held, name, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    weight_changes.check_calls(*held(), name, "cuda")
+
+
+def test_a_graph_that_has_begun_is_dropped_where_the_module_is_another(held):
+    """The GPU works while the CPU looks: what it makes of old weights is never seen."""
+    candidate, module = held()
+    inputs = [value.cuda() for value in open_reference(weight_changes.TASK).inputs(0)]
+    with torch.no_grad():
+        for _ in range(3):
+            weight_changes.compare(candidate, module, *inputs)
+        for name in ("in place", "data exchanged", "a hook"):
+            for target in (candidate, module):
+                torch.manual_seed(1)
+                weight_changes.CHANGES[name](target)
+            weight_changes.compare(candidate, module, *inputs)
 
 
 def test_wide_loads_take_tensors_that_are_not_aligned():

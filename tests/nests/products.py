@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from tests.nests.notation import axes, case, full, program, row_major, tensor
 
+from kernelwright.compiler.fuse.attention import own_attention
+from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import (
     Affine,
     Attention,
     Bound,
+    Call,
     Compute,
     Const,
     Contraction,
@@ -17,7 +20,9 @@ from kernelwright.compiler.ir.ir import (
     Iota,
     Kernel,
     Load,
+    PartTotal,
     Program,
+    Ref,
     Scan,
     Store,
     Stretch,
@@ -229,6 +234,31 @@ def convolution_side_by_side() -> Program:
     return program(step, inputs=(x, w))
 
 
+@case
+def convolution_totals() -> Program:
+    """Channels last, dilation 2 along rows, and what every 16 rows of its results add up to: the
+    last part has 6."""
+    m, oc, k = axes("n2 y5 x7"), axes("o20"), axes("c16 i3 j3")
+    x = Tensor("x", (2, 16, 7, 7), "float32", (784, 1, 112, 16))
+    w = contiguous("w", (20, 16, 3, 3), "float32")
+    row, column = Affine.of({"y": 1, "i": 2}, -1), Affine.of({"x": 1, "j": 1}, -1)
+    steps = {"n": 784, "c": 1, "y": 112, "i": 224, "x": 16, "j": 16}
+    bounds = (Bound(row, 0, 7), Bound(column, 0, 7))
+    out = Tensor("out", (2, 20, 5, 7), "float32", (700, 1, 140, 20))
+    sums, spreads = (contiguous(name, (5, 20), "float32") for name in ("sums", "spreads"))
+    body = (
+        Compute("y0", "relu", ("acc",), "float32"),
+        Store(out, Affine.of({"n": 700, "o": 1, "y": 140, "x": 20}), "y0"),
+        PartTotal(sums, Affine.of({"o": 1}), "y0", "sum", 16),
+        PartTotal(spreads, Affine.of({"o": 1}), "y0", "spread", 16),
+    )
+    step = Contraction(
+        "conv", (), m, oc, k, Load("x0", x, Affine.of(steps, -128), bounds),
+        Load("w0", w, Affine.of({"o": 144, "c": 9, "i": 3, "j": 1})), body, tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w))
+
+
 def _convolution(channels: int) -> tuple[Contraction, tuple[Tensor, ...]]:
     n, oc = axes("n2"), axes("o20")
     m = (*n, *axes("y7 x6"))
@@ -304,6 +334,53 @@ def attention() -> Program:
 @case
 def attention_causal() -> Program:
     return _attention(2, 33, 33, 16, causal=True)
+
+
+def _called(dtype: str, mask: Tensor, *before: Kernel, **named: float) -> Program:
+    """A call of attention whose two heads of queries share one of keys, as steps of our own."""
+    q = contiguous("q", (2, 2, 40, 24), dtype)
+    k, v = (contiguous(name, (2, 1, 37, 24), dtype) for name in "kv")
+    refs = tuple(Ref(tensor.name) for tensor in (q, k, v, mask))
+    if named:
+        call = Call(capped.NAME, (*refs, *named.values()), (), (replace(q, name="y"),))
+    else:
+        attention = "torch.ops.aten.scaled_dot_product_attention.default"
+        call = Call(attention, refs, (), (replace(q, name="y"),))
+    inputs = (q, k, v, *(() if before else (mask,)))
+    called = Program(inputs, (), (*before, call), (Ref("y"),))
+    return own_attention(called, lambda step: True, least=0)
+
+
+@case
+def attention_with_gaps() -> Program:
+    return _called("bfloat16", contiguous("mask", (2, 1, 40, 37), "bool"))
+
+
+@case
+def attention_of_keys() -> Program:
+    """A mask that is the same for all queries."""
+    return _called("float16", contiguous("mask", (2, 1, 1, 37), "bool"))
+
+
+@case
+def attention_in_a_window() -> Program:
+    """Queries that see the last 25 keys; the first and the last queries see fewer, or none."""
+    rows, (key,) = axes("i40"), axes("j37")
+    mask = tensor("mask", (*rows, key), "bool")
+    body = (
+        Iota("behind", Affine.of({"i": 1, "j": -1}, -2)), Const("none", 0, "int64"),
+        Const("width", 25, "int64"), Compute("is_before", "ge", ("behind", "none"), "bool"),
+        Compute("is_near", "lt", ("behind", "width"), "bool"),
+        Compute("sees", "and", ("is_before", "is_near"), "bool"),
+        Store(mask, row_major((*rows, key)), "sees"),
+    )  # fmt: skip
+    return _called("bfloat16", mask, Kernel("window", (*rows, key), (), body))
+
+
+@case
+def attention_capped() -> Program:
+    mask = contiguous("mask", (1, 2, 40, 37), "float16")
+    return _called("float16", mask, scale=0.3, cap=2.5)
 
 
 @case

@@ -37,6 +37,10 @@ VARIANTS = {
     "of stride one run as ordinary ones, and one-dimensional ones as two-dimensional ones.",
     "fused, channels last": "Neighbouring operators share kernels; convolutions run with channels "
     "last in memory.",
+    "fused, channels last, narrow convolutions": "Convolutions run with channels last in memory; "
+    "those of few channels are own code, and begin the statistics of their norms.",
+    "fused, channels last, own products": "Convolutions run with channels last in memory; those of "
+    "one tap are own products with what follows them.",
     "fused with recomputation": "As much as possible shares a kernel, even where values are "
     "computed twice.",
     "one kernel per reduction": "Every reduction is a kernel of its own; the pointwise work goes "

@@ -17,12 +17,15 @@ import torch
 
 from kernelwright.core.places import SITES
 
+EXECUTED = "kernelwright_task_"
+"""The first part of the names of the modules that tasks' texts are executed as."""
 TRACKED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS
 NAMED = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
 
 
 def pickled(objects: Mapping[str, Any], own_folders: Sequence[str]) -> bytes:
-    """Pickle ``objects``; definitions of modules in ``own_folders`` are pickled by value."""
+    """Pickle ``objects``; definitions of modules in ``own_folders`` are pickled by value, and so
+    are those of a task's text, as the layers of a model in a file."""
     file = io.BytesIO()
     with _by_value(_own_modules(own_folders)):
         _Pickler(file).dump(dict(objects))
@@ -66,7 +69,12 @@ def _name(made: type) -> None:
 
 def _own_modules(folders: Sequence[str]) -> list[ModuleType]:
     by_name = [(name, module) for name, module in sys.modules.items() if name != "__main__"]
-    return [m for name, m in by_name if isinstance(m, ModuleType) and is_own(name, m, folders)]
+    return [
+        module
+        for name, module in by_name
+        if isinstance(module, ModuleType)
+        and (name.startswith(EXECUTED) or is_own(name, module, folders))
+    ]
 
 
 def is_own(name: str, module: ModuleType, folders: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from kernelwright.core.errors import DeviceError, KernelwrightError, TaskError
 from kernelwright.core.syntax import lines
 from kernelwright.core.task import Task, Workload
 from kernelwright.loaders.neighbours import own_neighbours
+from kernelwright.loaders.pickling import EXECUTED
 from kernelwright.loaders.plain import flatten, map_plain, nothing_returned, require_plain
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def execute(task: Task, name: str | None = None) -> dict[str, Any]:
     label = task.digest.removeprefix("b2:")[:12]
     filename = f"<task {task.name} {label}>"
     linecache.cache[filename] = (len(task.source), None, lines(task.source), filename)
-    module = types.ModuleType(name or f"kernelwright_task_{label}")
+    module = types.ModuleType(name or f"{EXECUTED}{label}")
     # dataclasses, pickle and typing look a class's module up in sys.modules.
     sys.modules[module.__name__] = module
     module.__dict__["PAYLOAD"] = task.payload

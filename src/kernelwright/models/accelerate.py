@@ -234,12 +234,26 @@ class Acceleration:
             raise
 
     def searched(self) -> Accelerated:
-        """The same; an exception leaves kernels in the model."""
+        """The same; an exception leaves kernels in the model. Ctrl-C ends the searches, and what
+        was found is measured."""
+        try:
+            self.search_groups()
+        except KeyboardInterrupt:
+            self.found.interrupted = True
+            half_done = self.put_in - self.found.kernels.keys()
+            take_out(self.given.model, half_done)
+            self.put_in -= half_done
+        self.measure()
+        return self.found
+
+    def search_groups(self) -> None:
+        """Search the groups one after the other, until the budget or the groups are spent."""
         self.tell("computing the exact outputs")
         self.gate = Gate(self.given)
         self.whole.why_wrong = lambda outputs: self.gate.compare(outputs).why_refused
         self.tell("profiling")
-        waiting = profile(self.given)
+        with self.whole.device_lock.exclusive():
+            waiting = profile(self.given)
         self.whole.make_plain()
         while waiting:
             group = waiting.pop(0)
@@ -250,9 +264,7 @@ class Acceleration:
                 waiting = [left for other in waiting if (left := other.beside(group)).paths]
             if step.result is not None and step.result.interrupted:
                 self.found.interrupted = True
-                break
-        self.measure()
-        return self.found
+                return
 
     def tried(self, group: Group, waiting: Sequence[Group]) -> Step:
         """Search a kernel for a group, and keep it if it pays in the model."""
@@ -270,7 +282,7 @@ class Acceleration:
             target = module if group.call.is_plain else ByPosition(module, group.call)
             if why := why_unsteady(Given(target, example)):
                 return Step(group, "skipped", why)
-            name = f"{group.kind}-{path.replace('.', '-')}"
+            name = f"{group.kind}-{path.replace('.', '-')}".rstrip("-")
             task = load(target, inputs=example, name=name)
             in_turn = replace(self.settings, budget_s=budget_s, tries_uses=False, compiled=False)
             result = self.search(task, in_turn)

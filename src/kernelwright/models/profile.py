@@ -24,8 +24,8 @@ from kernelwright.runtime.dispatch import forms_of
 N_PROFILED = 5
 """Forwards of which the median is taken, after one that warms up."""
 CONTAINER_SHARE = 0.5
-"""A module is a container if equal modules inside it have more than this share of its least time,
-which, unlike times, is the same in every run."""
+"""A module is a container if equal modules inside it have more than this share of its time, or of
+its least time, which is the same in every run."""
 _NUMBER = re.compile(r"(^|_)(idx|index|id|number)$")
 """Names of attributes in which a module keeps its own number in a list of equal ones."""
 
@@ -40,7 +40,7 @@ class Group:
     kind: str
     """The name of their class."""
     paths: list[str]
-    """Where they are in the model, in the order of their calls."""
+    """Where they are in the model, in the order of their calls; the model itself is at ''."""
     share: float
     """The share of the forward's time that is spent in all of them."""
     n_calls: int
@@ -180,13 +180,12 @@ class _Clock:
 def _observed(
     model: nn.Module, seen: dict[str, _Seen], clock: _Clock, number: int
 ) -> Iterator[None]:
-    """Context in which every call of a module inside the model is noted."""
+    """Context in which every call of the model and of a module inside it is noted."""
     with contextlib.ExitStack() as hooks:
         for path, module in model.named_modules():
-            if path:
-                before, after = _hooks(path, seen, clock, number)
-                hooks.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
-                hooks.callback(module.register_forward_hook(after).remove)
+            before, after = _hooks(path, seen, clock, number)
+            hooks.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
+            hooks.callback(module.register_forward_hook(after).remove)
         yield
 
 
@@ -268,12 +267,12 @@ def _why_container(group: Group, groups: Sequence[Group], times: Mapping[str, _T
     path = group.paths[0]
     inside: dict[int, list[str]] = defaultdict(list)
     for number, other in enumerate(groups):
-        for each in other.paths:
-            if each.startswith(f"{path}."):
-                inside[number].append(each)
+        inside[number] += [p for p in other.paths if p != path and _is_inside(p, path)]
     for number, paths in inside.items():
-        least = sum(times[each].least for each in paths)
-        has_parts = any(p.startswith(f"{paths[0]}.") for p in times)
-        if len(paths) > 1 and has_parts and least > CONTAINER_SHARE * times[path].least:
+        least, share = (sum(times[p].least for p in paths), sum(times[p].share for p in paths))
+        is_most = least > CONTAINER_SHARE * times[path].least
+        is_most = is_most or share > CONTAINER_SHARE * times[path].share
+        has_parts = any(_is_inside(p, own) for own in paths[:1] for p in times)
+        if len(paths) > 1 and has_parts and is_most:
             return f"it holds {len(paths)} equal modules {groups[number].kind}, searched as one"
     return ""

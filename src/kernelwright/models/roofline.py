@@ -49,14 +49,15 @@ def _work(given: Given) -> tuple[Counter[str], Counter[str]]:
 
 def _flops(given: Given) -> Counter[str]:
     """Operations of products and convolutions, by path; none where torch cannot count them."""
-    root = f"{type(given.model).__name__}."
+    root = type(given.model).__name__
     try:
         with FlopCounterMode(display=False, custom_mapping=attention_formulas()) as counter:
             given.run(given.model)
     except Exception:  # a formula refuses shapes that its operator takes
         return Counter()
     counts = counter.get_flop_counts().items()
-    return Counter({name.removeprefix(root): sum(each.values()) for name, each in counts})
+    paths = {name: name.removeprefix(root).removeprefix(".") for name, _ in counts}
+    return Counter({paths[name]: sum(each.values()) for name, each in counts if name != "Global"})
 
 
 def _adding(moved: Counter[str], path: str, weights: int) -> Callable[..., None]:

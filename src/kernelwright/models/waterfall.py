@@ -36,7 +36,8 @@ def step_table(accelerated: Accelerated) -> Table:
     table = plain_table("modules", "share", "room", "kernel alone", "in the model", "outcome")
     for step in accelerated.steps:
         group = step.group
-        where = group.paths[0] if len(group.paths) == 1 else f"{group.paths[0]} …"
+        where = group.paths[0] or "the model"
+        where += " …" if len(group.paths) > 1 else ""
         name = f"{len(group.paths)} × {group.kind} ({where})"
         alone = step.result.evaluation.speedup if step.result and step.result.evaluation else None
         why = f"{step.outcome}: {step.why}" if step.why else step.outcome

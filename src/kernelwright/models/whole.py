@@ -16,12 +16,15 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelwright.core.device import Device
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Ratio
+from kernelwright.judge.devices.backend import backend_of
+from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.models import forms
 from kernelwright.models.clock import interleaved_ns, speedup
 from kernelwright.models.given import Given
-from kernelwright.models.swap import noted_misses, take_out, twin_of
+from kernelwright.models.swap import noted_misses, twin_of
 
 COMPILE_SHARE = 0.5
 """The largest part of the budget that is spent on compiling the library's forms."""
@@ -31,6 +34,9 @@ A recurrence that is written as a loop has thousands of them in an eager forward
 TRACE_SHARE, TRACE_S_PER_OPERATOR = 0.3, 1.5e-3
 """The largest part of the budget that is spent on counting the operators that torch.compile would
 see, which may be fewer: transformers' Mamba has a scan for it in place of the loop."""
+
+
+BEFORE, WITH = "before", "with"
 
 
 class WholeModel:
@@ -62,6 +68,9 @@ class WholeModel:
         self.times_ns: dict[str, list[int]] = {}
         self.plain = twin_of(given.model)
         """The model without kernels."""
+        backend = backend_of(Device.parse(str(given.device)))
+        self.device_lock = DeviceLock(backend.unit, backend.is_idle, backend.works_for)
+        """Held while forms are timed: nobody else on this host measures meanwhile."""
         self.served: dict[str, forms.Form] = {}
         """The form that was made with the kernels that have been kept so far, by its name."""
 
@@ -77,8 +86,7 @@ class WholeModel:
         if not self.without:
             return 0.0
         of_library_s = self.making_s[forms.OWN] if forms.OWN in self.without else 0.0
-        of_kernels_s = 0.0 if self.served else self.making_s[self.ranked[0]]
-        return self.clock_s + of_library_s + of_kernels_s
+        return self.clock_s + of_library_s + (0.0 if self.served else self.making_s[self.ranked[0]])
 
     @property
     def ranked(self) -> list[str]:
@@ -112,24 +120,22 @@ class WholeModel:
     def time_all(self, kernels: Collection[str]) -> dict[str, list[int]]:
         """Return the times of all forms in the same rounds, by their names.
 
-        ``kernels`` are the paths of the modules with kernels. The form that is the fastest without
-        them is made with them in any case, and so are the library's own graphs. While there is time
-        the library's other forms are made, and then the others with kernels.
+        ``kernels`` are the paths of the modules with kernels. The form in which they were kept is
+        among them in any case, and so are the library's own graphs. While there is time the others
+        with kernels are made, the one first that is the fastest without, and then the library's.
         """
-        waiting = self.ranked if kernels else []
         with_kernels: dict[str, forms.Form] = dict(self.served)
-        while waiting and not with_kernels:
-            form = waiting.pop(0)
-            with_kernels |= self.with_kernels(form, kernels)
-        for form in forms.usable(self.given):
-            if form in self.without | self.failed:
-                continue
-            if form == forms.REDUCE_OVERHEAD or self.has_time_for(form, form):
-                self.without |= self.made(form, {form: self.plain})
-        for form in waiting:
+        missing = [form for form in forms.usable(self.given) if form not in self.failed]
+        if forms.REDUCE_OVERHEAD in missing:
+            self.without |= self.made(forms.REDUCE_OVERHEAD, {forms.REDUCE_OVERHEAD: self.plain})
+        for form in self.ranked if kernels else []:
             name = forms.WITH_KERNELS[form]
-            if name not in with_kernels and self.has_time_for(form, name):
+            is_wanted = name not in with_kernels
+            if is_wanted and (not with_kernels or self.has_time_for(form, name)):
                 with_kernels |= self.with_kernels(form, kernels)
+        for form in missing:
+            if form not in self.without | self.failed and self.has_time_for(form, form):
+                self.without |= self.made(form, {form: self.plain})
         made = self.without | with_kernels
         self.tell(f"timing {len(made)} forms of the whole model")
         self.times_ns = self.timed(made, self.clock_s)
@@ -146,47 +152,52 @@ class WholeModel:
         return False
 
     def brought(self, kernels: Collection[str], before: Collection[str] = ()) -> Ratio:
-        """How many times as fast the model is with these kernels as without.
+        """How many times as fast the model is with these kernels as without, both in their fastest
+        form.
 
-        ``before`` are the paths of the modules whose kernels were kept before. Both are in the form
-        that is the fastest without kernels, if these serve there: so a kernel that does no more
-        than what torch.compile does brings nothing.
+        ``before`` are the paths of the modules whose kernels were kept before. A CUDA graph of the
+        model with kernels takes a second to make: if it is not faster, the kernels are tried in the
+        form that is the fastest without. So a kernel that does no more than what torch.compile does
+        brings nothing.
 
         Raises:
             TaskError: no form can be made with the kernels.
         """
-        in_time = [f for f in self.ranked if self.making_s[f] + self.clock_s < self.left_s]
-        for form in in_time or [forms.EAGER]:
+        ratio: Ratio | None = None
+        for form in self.worth_trying:
             made = self.with_kernels(form, [*before, *kernels])
-            without = self.served if before else {form: self.without[form]}
-            if made and before and without.keys() != made.keys():
-                without = self.with_kernels(form, before, kernels)
-            if made and without:
+            if not made:
+                continue
+            (best,) = self.served.values() or (self.without[self.ranked[0]],)
+            samples = self.timed({BEFORE: best, WITH: next(iter(made.values()))}, self.clock_s)
+            found = speedup(samples, WITH, BEFORE)
+            ratio = found if ratio is None or found.median > ratio.median else ratio
+            if found.is_win:
+                self.served = made
+            if found.is_win or form != forms.GRAPH:
                 break
-        else:
+        if ratio is None:
             raise TaskError(
                 "the whole model runs with these kernels in no form",
                 seen="; ".join(self.failed.values())[:300],
                 do="report it: kernels should run wherever the modules do",
             )
-        ((name, served),) = made.items()
-        samples = self.timed({name: served, form: next(iter(without.values()))}, self.clock_s)
-        ratio = speedup(samples, name, form)
-        if ratio.is_win:
-            self.served = made
         return ratio
 
-    def with_kernels(
-        self, form: str, paths: Collection[str], without: Collection[str] = ()
-    ) -> dict[str, forms.Form]:
+    @property
+    def worth_trying(self) -> list[str]:
+        """The forms without kernels in the order in which kernels are tried in them, as far as
+        there is time to make them."""
+        in_time = [f for f in self.ranked if self.making_s[f] + self.clock_s < self.left_s]
+        return sorted(in_time, key=lambda form: form != forms.GRAPH) or [forms.EAGER]
+
+    def with_kernels(self, form: str, paths: Collection[str]) -> dict[str, forms.Form]:
         """A twin of the model in a form of those without kernels, by the form's name with them.
 
-        It has the kernels that the model has now but for those ``without``. There is none if it
-        cannot be made, or if no kernel serves there, as where torch.compile gives a layer other
-        inputs.
+        It has the kernels that the model has now. There is none if it cannot be made, or if no
+        kernel serves there, as where torch.compile gives a layer other inputs.
         """
         name, twin = forms.WITH_KERNELS[form], twin_of(self.given.model)
-        take_out(twin, without)
         with noted_misses(twin, paths) as reasons:
             made = self.made(form, {name: twin})
         if made and len(reasons) >= len(paths):
@@ -214,12 +225,13 @@ class WholeModel:
         return found
 
     def timed(self, made: Mapping[str, forms.Form], limit_s: float) -> dict[str, list[int]]:
-        return interleaved_ns(
-            {name: partial(self.given.call, form) for name, form in made.items()},
-            device=self.given.device,
-            limit_s=limit_s,
-            prepare=self.given.restore,
-        )
+        with self.device_lock.exclusive():
+            return interleaved_ns(
+                {name: partial(self.given.call, form) for name, form in made.items()},
+                device=self.given.device,
+                limit_s=limit_s,
+                prepare=self.given.restore,
+            )
 
 
 class _Counting(TorchDispatchMode):

@@ -16,7 +16,6 @@ from torch import nn
 from kernelwright.compiler.candidate.unchanged import (
     Described,
     description_of,
-    kept_by,
     missed,
 )
 from kernelwright.core.errors import TaskError
@@ -72,7 +71,6 @@ class ByShape:
         )
         home = type(module).__module__
         self._described = Described(description_of(module, home), home)
-        self._shared_for: object = None
         for kernel in self.all_kernels():
             _share_weights(module, kernel)
             own = self.own if call.is_plain else functools.partial(call.run, self.own)
@@ -135,8 +133,8 @@ class ByShape:
         if isinstance(inputs, str):
             return inputs
         tensors = list(_tensors(inputs))
-        wants_gradient = torch.is_grad_enabled() and any(
-            t.requires_grad for t in itertools.chain(tensors, self.module.parameters())
+        wants_gradient = torch.is_grad_enabled() and (
+            any(tensor.requires_grad for tensor in tensors) or self._weights_want()
         )
         devices = {tensor.device.type for tensor in tensors}
         if wants_gradient and not self.trained:
@@ -159,6 +157,12 @@ class ByShape:
             return "the call is traced, or its inputs are no plain tensors"
         return self._why_changed() or self._following(kernel)
 
+    def _weights_want(self) -> bool:
+        """Whether a parameter wants gradients."""
+        if torch.compiler.is_dynamo_compiling():
+            return any(weight.requires_grad for weight in self.module.parameters())
+        return self._described.look(self.module).wanting is not None
+
     def _exact(
         self, device: str, forms: tuple[Form, ...], tables: Sequence[Mapping[Key, nn.Module]]
     ) -> nn.Module | None:
@@ -177,8 +181,8 @@ class ByShape:
         """Describe the change of the module since this forward was made; empty without one."""
         if torch.compiler.is_dynamo_compiling():
             return self._described.why_changed_at_trace(self.module) or self._difference()
-        changed: str = self._described.why_changed(self.module)
-        return changed
+        reason: str = self._described.look(self.module).reason
+        return reason
 
     def _difference(self) -> str:
         difference: str = self._described.difference(self.module)
@@ -220,10 +224,11 @@ class ByShape:
         """The kernel, with the weights of parts that were put in place of others."""
         if torch.compiler.is_dynamo_compiling():  # which looks again where a weight is another
             return kernel if self._has_weights_of_module(kernel) else "a part was replaced"
-        if self._shared_for is not (seen := kept_by(self.module).seen):
+        look = self._described.look(self.module)
+        if look.is_new:
             for each in self.all_kernels():
                 _share_tables(self.module, each)
-            self._shared_for = seen
+            look.is_new = False
         return kernel
 
     def _has_weights_of_module(self, kernel: nn.Module) -> bool:

@@ -127,7 +127,7 @@ def test_a_traced_call_has_the_kernels_for_any_size(file: ModuleType) -> None:
 def test_files_for_gpus_define_each_name_once(dialect: str) -> None:
     text = joined_text(dialect, Device("cuda", "sm_90"))
     code = compile(text, "joined.py", "exec")
-    assert {"kept_by_of_size_1", "KernelLaunches_of_size_2"} <= {*code.co_names}
+    assert {"MODULES_of_size_1", "KernelLaunches_of_size_2"} <= {*code.co_names}
     assert text.count("class Described:") == 1 and text.count("class ModelNew(") == 1
 
 

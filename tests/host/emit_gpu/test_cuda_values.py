@@ -122,3 +122,33 @@ def test_equal_values_have_exactly_their_mean(value):
         text = source(program, EMITTER.emit(program, schedule, GPU))
         for result in build(on_cpu(text))(x):
             assert not result.any(), text
+
+
+class Windows(torch.nn.Module):
+    """Convolutions of single channels and pooled images, with activations before and after."""
+
+    def __init__(self, stride: int, dilation: int, kernel: int) -> None:
+        super().__init__()
+        self.steps = stride, kernel // 2 * dilation, dilation, 8
+
+    def forward(self, x, taps, bias):
+        x = torch.nn.functional.conv2d(x * 2.0, taps, bias, *self.steps).relu()
+        return (torch.nn.functional.max_pool2d(x - 9.0, 3, 2, 1),)  # padding is below all values
+
+
+@pytest.mark.parametrize(("stride", "dilation", "kernel"), [(1, 1, 3), (2, 1, 5), (1, 2, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_neighbouring_windows_of_channels_last_are_read_in_packs(stride, dilation, kernel, dtype):
+    module = Windows(stride, dilation, kernel)
+    x = torch.randn(3, 8, 13, 9).contiguous(memory_format=torch.channels_last)
+    given = [t.to(dtype) for t in (x, torch.randn(8, 1, kernel, kernel), torch.randn(8))]
+    captured, fusion = capture(module, given), Fusion(depthwise=True)
+    program = assemble_supported(captured, fusion, EMITTER.supports, products=False)
+    schedule = next(iter(EMITTER.schedules(program, GPU)))
+    packs = [knobs.get("vector", 1) for knobs in schedule.values() if isinstance(knobs, dict)]
+    assert packs.count(8 if dtype == torch.bfloat16 else 4) >= 2, schedule
+    text = source(program, EMITTER.emit(program, schedule, GPU))
+    assert mismatch(build(on_cpu(text))(*given), program, given) == "", text
+    (found,), (wanted,) = build(on_cpu(text))(*given), module(*given)
+    rtol = 0.07 if dtype == torch.bfloat16 else 1e-4  # the spacing of numbers near 9
+    torch.testing.assert_close(found, wanted, rtol=rtol, atol=rtol)

@@ -50,7 +50,14 @@ def check(module: nn.Module, inputs, fusion=None, *, products=False) -> Program:
     return program
 
 
+def rotated(x, norm):
+    """Norms of heads, rotated by position as in Qwen 3: each half reads the other's."""
+    first, second = norm(x).transpose(1, 2).chunk(2, -1)
+    return torch.cat((-second, first), -1) * 0.5 + norm(x).transpose(1, 2)
+
+
 ONE_KERNEL = {
+    "norm and rotation": (Wrapped(rotated, nn.RMSNorm(8)), [R(2, 5, 3, 8)]),
     "chain and row sum": (
         Wrapped(lambda x: torch.sigmoid(torch.relu(x) * 2 + 1).tanh().sum(1)), [R(6, 10)]
     ),

@@ -13,12 +13,29 @@ from kernelwright.core.device import Device
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.proposers.rules import RulesProposer
-from kernelwright.proposers.rules.order import FUSED, LAST, OWN, convolutions, leading, operators
+from kernelwright.proposers.rules.order import (
+    FUSED,
+    LAST,
+    NARROW,
+    OWN,
+    POSITIONS,
+    convolutions,
+    leading,
+    operators,
+)
 
 
-def first(module: nn.Module, *shape: int) -> tuple[tuple[str, str], ...]:
-    graph = capture(module, [torch.randn(shape)]).graph
+def first(
+    module: nn.Module, *shape: int, dtype: torch.dtype = torch.float32
+) -> tuple[tuple[str, str], ...]:
+    graph = capture(module.to(dtype), [torch.randn(shape, dtype=dtype)]).graph
     return leading(convolutions([graph]), operators([graph]))
+
+
+def test_transposed_convolutions_of_wide_steps_run_with_channels_last_first() -> None:
+    assert first(nn.ConvTranspose2d(32, 64, 4, 2), 2, 32, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.ConvTranspose3d(32, 64, 3, 2), 2, 32, 8, 8, 8)[0] == (LAST, "triton")
+    assert first(nn.ConvTranspose3d(32, 64, 3), 2, 32, 8, 8, 8)[0] == (OWN, "triton")
 
 
 def test_the_heaviest_convolution_decides() -> None:
@@ -43,6 +60,17 @@ def test_networks_of_many_convolutions_begin_with_channels_last_compiled_at_once
     layers = [nn.Conv2d(4, 4, 1) for _ in range(8)]
     found = first(nn.Sequential(*layers), 2, 4, 5, 5)
     assert found[:3] == ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"))
+    narrow = first(nn.Sequential(*layers), 2, 4, 5, 5, dtype=torch.bfloat16)
+    assert narrow[:2] == ((POSITIONS, "triton"), (LAST, "cuda"))
+
+
+def test_convolutions_at_which_the_library_is_slow_are_tried_as_own_code_with_channels_last() -> (
+    None
+):
+    layers = nn.Sequential(nn.Conv2d(64, 32, 3), nn.Conv2d(32, 64, 3))
+    assert (NARROW, "triton") in first(layers, 2, 64, 80, 80)
+    assert (NARROW, "triton") not in first(layers, 2, 64, 20, 20)
+    assert (NARROW, "triton") not in first(layers[0], 2, 64, 80, 80)
 
 
 class Mixer(nn.Module):

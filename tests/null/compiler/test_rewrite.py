@@ -16,6 +16,7 @@ from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.lower.graph import to_flow
 from kernelwright.compiler.rewrite import (
     BIASES,
+    CAPPED,
     IMAGES_TOO,
     LAYOUTS,
     ORDINARY,
@@ -37,6 +38,7 @@ DROP = nn.Dropout(0.0)
 QKV = (R(2, 3, 5, 4), R(2, 3, 6, 4), R(2, 3, 6, 7))
 MASK = torch.rand(5, 6) < 0.4
 MASK[:, 0] = False
+CAP = "softmax(cap·tanh(Q·Kᵀ·s/cap))·V is capped attention"
 
 
 class Causal(nn.Module):
@@ -207,6 +209,26 @@ def test_rules_of_variants_keep_the_values(rules, layer, shape) -> None:
         seen = interpret(program, [x], module.state_dict())
         torch.testing.assert_close(seen, module(x), rtol=2e-5, atol=2e-5)
     assert seen.is_contiguous()
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        ("softmax(Q·Kᵀ·s)·V is scaled dot product", lambda s, m: s.softmax(-1, torch.float32)),
+        (CAP, lambda s, m: torch.softmax(torch.tanh(s * 0.5 / 3) * 3, -1)),
+        (CAP, lambda s, m: torch.softmax((3 * torch.tanh(s / 6)).masked_fill(m, -math.inf), -1)),
+        (CAP, lambda s, m: torch.softmax(torch.tanh(s / 2 * 0.2) * 3 + m.to(s.dtype), -1)),
+        (CAP, lambda s, m: torch.softmax(torch.tanh(s / 2 * 0.2) * 3, -1, torch.float32)),
+    ],
+)
+def test_attention_in_16_bits_is_one_operator(name, weights) -> None:
+    inputs = [*(x.half() for x in (*QKV[:2], R(2, 3, 6, 4))), MASK]
+    module = Wrapped(lambda q, k, v, m: weights(q @ k.mT, m).to(v.dtype) @ v)
+    rewritten, applied = rewrite(capture(module, inputs), (*CAPPED, *RULES))
+    assert [rule for rule in applied if rule.startswith(name)]
+    seen = interpret(assemble(to_flow(rewritten), Fusion()), inputs, {})
+    exact = module(*(x.double() for x in inputs[:3]), MASK)
+    torch.testing.assert_close(seen.double(), exact, rtol=4e-3, atol=4e-3)
 
 
 def test_a_factor_that_has_more_dimensions_than_the_mean_stays_where_it_is() -> None:

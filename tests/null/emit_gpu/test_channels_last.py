@@ -12,9 +12,9 @@ from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
-from kernelwright.compiler.ir.ir import Call, Kernel, Program, Store
+from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Program, Store
 from kernelwright.compiler.ir.prepared import prepared_steps
-from kernelwright.compiler.rewrite import BIASES, IMAGES_TOO, RULES, rewrite
+from kernelwright.compiler.rewrite import BIASES, IMAGES_TOO, ONE_TAP, RULES, rewrite
 
 
 class Network(nn.Module):
@@ -114,3 +114,50 @@ def test_norms_of_evaluation_are_own_code_and_follow_their_running_statistics(ne
     prepared = [step for step in prepared_steps(program) if isinstance(step, Kernel)]
     read = {tensor.name for step in prepared for tensor in step.reads}
     assert buffers and buffers.isdisjoint(read)  # torch does not count their changes
+
+
+class Bottleneck(nn.Module):
+    """A block of a ResNet in evaluation that leaves out every second position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ways = nn.ModuleList(
+            nn.Conv2d(n_in, n_out, taps, stride, taps // 2, bias=False)
+            for n_in, n_out, taps, stride in ((32, 16, 1, 1), (16, 16, 3, 2), (16, 32, 1, 1))
+        )
+        self.norms = nn.ModuleList(map(nn.BatchNorm2d, (16, 16, 32)))
+        self.shortcut = nn.Conv2d(32, 32, 1, 2)
+        self.eval()
+
+    def forward(self, x):
+        found = x
+        for way, norm in zip(self.ways[:2], self.norms[:2], strict=True):
+            found = norm(way(found)).relu()
+        return (self.norms[2](self.ways[2](found)) + self.shortcut(x)).relu()
+
+
+def positions(dtype: torch.dtype) -> tuple[nn.Module, torch.Tensor, Program]:
+    """The block with convolutions of one tap as products, fused."""
+    torch.manual_seed(0)
+    module, x = Bottleneck().to(dtype), torch.randn(2, 32, 10, 6, dtype=dtype)
+    captured, _ = rewrite(capture(module, [x]), (*RULES, *BIASES, *ONE_TAP, *IMAGES_TOO))
+    supports = TritonEmitter().supports
+    fusion = Fusion(convolutions=False)
+    return module, x, assemble_supported(captured, fusion, supports, products=True)
+
+
+@torch.no_grad()
+def test_convolutions_of_one_tap_are_products_with_what_follows() -> None:
+    module, x, program = positions(torch.bfloat16)
+    calls = [step for step in program.steps if isinstance(step, Call) and "conv" in step.target]
+    products = [step for step in program.steps if isinstance(step, Contraction)]
+    assert len(calls) == 1 and len(products) == 3
+    assert sum("relu" in step.origin for step in products) == 2
+    seen = interpret(program, [x], dict(module.state_dict())).float()
+    exact = module.double()(x.double()).float()
+    torch.testing.assert_close(seen, exact, rtol=0.03, atol=0.03)
+
+
+def test_convolutions_in_float32_stay_the_library_s() -> None:
+    program = positions(torch.float32)[2]
+    assert not any(isinstance(step, Contraction) for step in program.steps)

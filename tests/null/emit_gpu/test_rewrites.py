@@ -25,7 +25,7 @@ KERNELS = [name for name, step in STEPS.items() if isinstance(step, Kernel)]
 PRODUCTS = [
     name
     for name, step in STEPS.items()
-    if isinstance(step, Contraction) and step.is_plain and not step.stretches
+    if isinstance(step, Contraction) and step.is_plain and not (step.stretches or step.part_totals)
 ]
 SPLITTABLE = [name for name in KERNELS if can_split(collapse(STEPS[name]))]
 

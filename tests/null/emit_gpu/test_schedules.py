@@ -117,7 +117,7 @@ def test_small_programs_of_several_steps_are_first_tried_as_a_graph(emitter):
     first = next(iter(emitter.schedules(program, GPU)))
     assert first["graph"] is True
     emitted = emitter.emit(program, first, GPU)
-    assert f"def {emitted.runner}(module, steps, inputs):" in emitted.definitions
+    assert f"def {emitted.runner}(work, steps, inputs" in emitted.definitions
 
 
 @pytest.mark.parametrize(
@@ -177,3 +177,27 @@ def test_a_single_row_has_no_tiles_of_several():
         if knobs is not True
     ]
     assert set(shapes) == {1}
+
+
+def test_blocks_of_a_network_change_their_schedules_together():
+    blocks = [
+        nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()) for _ in range(3)
+    ]
+    captured = capture(nn.Sequential(*blocks), [torch.randn(2, 8, 6, 6)])
+    program = assemble_supported(captured, Fusion(), CudaEmitter().supports, products=False)
+    own = [step.name for step in program.own()]
+    assert len(own) == 3
+    first = next(iter(CudaEmitter().schedules(program, GPU)))
+    near = [*CudaEmitter().refine(program, first, GPU)]
+    assert len(near) > 2
+    assert all(len({str(schedule[name]) for name in own}) == 1 for schedule in near)
+
+
+@pytest.mark.parametrize(("rows", "k", "is_small"), [(2**18, 64, True), (2**17, 1024, False)])
+def test_tiles_of_a_product_that_waits_for_memory_leave_room_for_others(rows, k, is_small):
+    layer = nn.Linear(k, 256, bias=False, dtype=torch.bfloat16)
+    captured = capture(layer, [torch.zeros(rows, k, dtype=torch.bfloat16)])
+    supports = TritonEmitter().supports
+    (step,) = assemble_supported(captured, Fusion(), supports, products=True).own()
+    first = product_choices(step)[0]
+    assert (first["block_m"] * first["block_n"] <= 128 * 64) == is_small

@@ -165,12 +165,20 @@ def test_another_process_can_open_the_task(file, tmp_path):
     assert done.stdout.strip() == "('float32', (3, 8))"
 
 
-def test_a_module_from_the_users_file_opens_without_the_file(file, tmp_path, monkeypatch):
-    """The judge's processes see none of the user's folders."""
+@pytest.mark.parametrize("is_imported", [True, False])
+def test_a_module_from_the_users_file_opens_without_the_file(
+    file, tmp_path, monkeypatch, is_imported
+):
+    """The judge's processes see none of the user's folders, and not the text of another task, as a
+    model in a file is one whose layers are searched."""
     import cloudpickle
 
     monkeypatch.syspath_prepend(tmp_path)
-    gate = importlib.import_module(file.stem).Gate(8)
+    if is_imported:
+        gate = importlib.import_module(file.stem).Gate(8)
+    else:
+        model = load(f"{file}:Gate", inputs=["float32[3,8]", "2"], init=[8])
+        gate = open_reference(model).build(0)
     path = tmp_path / "task.pickle"
     task = load(nn.Sequential(gate, nn.Flatten()), inputs=["float32[3,8]"])
     path.write_bytes(cloudpickle.dumps(dataclasses.replace(task, import_roots=())))

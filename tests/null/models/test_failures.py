@@ -68,7 +68,7 @@ def test_whatever_a_kernel_raises_fails_its_group_alone() -> None:
 
     kernels = {path: Swapped(group.call, {key: nn.LayerNorm(16)}) for path in group.paths}
     step = run.measured(group, None, kernels)  # no form of the whole model was made
-    assert step.outcome == "failed" and "KeyError" in step.why
+    assert step.outcome == "failed" and step.why
 
 
 def test_a_form_that_is_made_at_last_is_not_named_as_one_that_is_missing() -> None:

@@ -11,7 +11,8 @@ from kernelwright.compiler.candidate import unchanged
 
 IMPORTS = (
     "import functools", "import operator", "import torch", "import types",
-    "import warnings", "from operator import eq", "from torch import nn",
+    "import warnings", "import weakref", "from operator import is_", "from torch import nn",
+    "from torch._C._dynamo.guards import TensorGuards, dict_version",
 )  # fmt: skip
 _FITS = '''\
 def _keys(*names):
@@ -63,6 +64,11 @@ def _way(direct, traced, expected, *tensors):
     return traced
 
 
+def _wants_gradients(*tensors):
+    """Whether inputs want gradients, which the kernels do not give."""
+    return any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+
+
 def _size(value, dim):
     """A size of an input; 0 where it has no such dimension."""
     return value.shape[dim] if isinstance(value, torch.Tensor) and value.dim() > dim else 0
@@ -101,62 +107,15 @@ def _unfit(expected, known, *tensors):
                 known[tuple(part for form in forms for part in form)] = reason
         return reason
     return ""'''
-_WANTS = '''
-
-NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
 
 
-def _wants_gradients(module, weights, *tensors):
-    """Whether autograd would record the call: the kernels compute none of what it needs."""
-    for tensor in tensors:
-        if getattr(tensor, "requires_grad", False):
-            return True
-    for row in weights:
-        part = module
-        for step in row[0]:
-            part = part._modules.get(step)
-            if part is None:
-                return False
-        weight = part._parameters.get(row[1])
-        if weight is None:
-            weight = getattr(part, row[1], None)  # a buffer, or made by a parametrization
-        if getattr(weight, "requires_grad", False):
-            return True
-    return False'''
-_WEIGHTS = '''
-
-def _unfit_weights(module, weights):
-    """Why the weights have another form than the kernels were made for.
-
-    They may be replaced in many ways that a module does not notice, so each call looks; past
-    nn.Module's own look-up, which takes several times as long.
-    """
-    is_compiling = torch.compiler.is_dynamo_compiling()
-    for path, name, *form in weights:
-        try:
-            part = module
-            for step in path:
-                part = part._modules[step]
-            weight = part._parameters.get(name)
-            if weight is None:
-                weight = getattr(part, name)  # a buffer, or made by a parametrization
-        except (AttributeError, KeyError):
-            return f"{{'.'.join((*path, name))}} is gone"
-        if not _has_form(weight, *form) or not (is_compiling or not weight.is_neg()):
-            return f"{{'.'.join((*path, name))}} has another form"
-    return ""'''
-
-
-def checks_text(device_kind: str, *, weights: bool, gradients: bool = False) -> str:
+def checks_text(device_kind: str) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
-    ``device_kind`` is 'cpu' or 'cuda'; ``weights``: whether some are looked at; ``gradients``:
-    whether the kernels give gradients.
+    ``device_kind`` is 'cpu' or 'cuda'.
     """
-    parts = [_FITS, *([] if gradients else [_WANTS]), *([_WEIGHTS] if weights else [])]
-    text = "\n".join(parts)
-    fits = text.format(device=device_kind, keys=device_kind.upper())
     source = inspect.getsource(unchanged)
+    fits = _FITS.format(device=device_kind, keys=device_kind.upper())
     return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"
 
 
@@ -177,20 +136,31 @@ def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[st
     return _table(name, about, rows, f"lambda {', '.join(sizes)}: " if sizes else "")
 
 
-def weights_table(name: str, forms: Iterable[tuple[str, str]]) -> str:
-    """The table of the weights for ``_unfit_weights``, from (path, form)."""
-    rows = []
-    for path, form in forms:
-        *parts, last = path.split(".")
-        rows.append(f"{tuple(parts)!r}, {last!r}, {form}".replace("'", '"'))
-    return _table(name, "place, name, shape, strides and dtype of every weight", rows)
-
-
-def modules_table(name: str, modules: Mapping[str, Any]) -> str:
-    """The table of a module's parts, from ``unchanged.description_of``."""
+def modules_table(
+    name: str,
+    modules: Mapping[str, Any],
+    weights: Iterable[tuple[str, str]] | None,
+    gradients: Sequence[str] = (),
+) -> str:
+    """The table of a module's parts, from ``unchanged.description_of``, and of its weights, from
+    (path, form); without weights, kernels are for parameters in any form. ``gradients``: the paths
+    of those whose gradients the kernels give."""
     rows = "\n".join(f"        {path!r}: {part!r}," for path, part in modules.items())
     about = "by path: class and attributes of every part of the module"
-    return f"{name} = Described(\n    {{  # {about}\n{rows}\n    }},\n    __name__,\n)"
+    lines = [f"    {{  # {about}\n{rows}\n    }},", "    __name__,"]
+    if weights is not None:
+        about = "place, name, shape, strides and dtype of every weight"
+        rows = "\n".join(f"        ({_weight_row(path, form)})," for path, form in weights)
+        lines += [f"    (  # {about}\n{rows}\n    ),", "    _has_form,"]
+    if gradients:
+        paths = "\n".join(f'        "{path}",' for path in gradients)
+        lines.append(f"    (  # the weights that get gradients\n{paths}\n    ),")
+    return f"{name} = Described(\n{chr(10).join(lines)}\n)"
+
+
+def _weight_row(path: str, form: str) -> str:
+    *parts, last = path.split(".")
+    return f"{tuple(parts)!r}, {last!r}, {form}".replace("'", '"')
 
 
 def _table(name: str, about: str, rows: Iterable[str], head: str = "") -> str:

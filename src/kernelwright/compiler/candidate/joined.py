@@ -21,12 +21,9 @@ from kernelwright.core.syntax import parse
 ENTRY, GENERAL = "ModelNew", "_of_any_size"
 _METHODS = ("_launches_for", "why_not", "_prepared_with", "_prepare", "_steps", "forward")
 _CHOOSING = ("why_not", "forward")
-_LOOKING = frozenset({"missed", "misses_of", "Described"})
-"""The checks of a call that use ``kept_by``: they look at the module, whatever its kernels are."""
-_KEPT = '''\
-def kept_by{suffix}(module):
-    """The ``Kept`` of these kernels, inside of the module's own."""
-    return vars(kept_by(module)).setdefault("kept{suffix}", Kept())'''
+_TABLE = "MODULES"
+"""The table that what kernels have made of the weights is kept for: each has its own."""
+_SAME_TABLE = f"{_TABLE}{{suffix}} = copy.copy({_TABLE})"
 
 
 class CannotJoin(Exception):
@@ -99,7 +96,7 @@ def joined(general: str, specials: Sequence[Special]) -> str:
         if "_compiled = torch.compile(" in each.source:
             raise CannotJoin("a file is compiled as a whole")
     whole = files[0]
-    imports = dict.fromkeys(line for each in files for line in each.imports)
+    imports = dict.fromkeys(["import copy", *(line for each in files for line in each.imports)])
     sections = [_before_class(whole, [line for line in imports if line not in whole.imports])]
     parts = [_class_text(whole)]
     for number, (special, each) in enumerate(zip(specials, files[1:], strict=True), 1):
@@ -119,10 +116,12 @@ def _own_text(file: _File, whole: _File, suffix: str) -> tuple[list[str], list[s
     """Return the text that is added to the general file: at its top level, and as methods."""
     private = _private_names(file, whole)
     renames = {name: name + suffix for name in private}
-    sections = [_KEPT.format(suffix=suffix)]
+    sections = []
     for names, text, used in file.statements:
         is_bare = not names and (text not in whole.texts or private & used)
-        if "kept_by" not in names and (private & {*names} or is_bare):
+        if _TABLE in names and text in whole.texts:
+            sections.append(_SAME_TABLE.format(suffix=suffix))
+        elif private & {*names} or is_bare:
             sections.append(renamed(text, renames))
     methods = file.methods()
     own = re.compile(rf"(\bself\.|\bdef )({'|'.join(methods)})\b(?=\W)")
@@ -132,13 +131,13 @@ def _own_text(file: _File, whole: _File, suffix: str) -> tuple[list[str], list[s
 
 def _private_names(file: _File, whole: _File) -> set[str]:
     """The names that do not mean the same in both files: of other text, or of text that uses such
-    names. What kernels keep from call to call is always their own."""
-    private = {"kept_by"}
+    names."""
+    private = {_TABLE}
     while True:
         more = {
             name
             for names, text, used in file.statements
-            if not _LOOKING & {*names} and (text not in whole.texts or used & private)
+            if text not in whole.texts or used & private
             for name in names
         } - private
         if not more:

@@ -16,7 +16,6 @@ from kernelwright.compiler.candidate.guard import (
     inputs_table,
     known_table,
     modules_table,
-    weights_table,
 )
 from kernelwright.compiler.candidate.operators import (
     DIRECT,
@@ -27,11 +26,12 @@ from kernelwright.compiler.candidate.operators import (
 )
 from kernelwright.compiler.candidate.splice import Spliced
 from kernelwright.compiler.codegen.base import Derived, Emitted
+from kernelwright.compiler.codegen.gpu.replay import BEGINNER, RUNNER
 from kernelwright.compiler.ir.ir import Call, FreeSize, Program, Step, Tensor, contiguous
 from kernelwright.compiler.ir.prepared import (
     handed_on,
     lasting,
-    method_text,
+    leaves_nothing,
     needs,
     prepared_steps,
 )
@@ -70,10 +70,8 @@ class Face:
     """The name of the table of inputs that the kernels were made for."""
     known: str = "KNOWN"
     """The name of the table of inputs that are known to be missed."""
-    weights: str = "WEIGHTS"
-    """The same of weights."""
     modules: str = "MODULES"
-    """The same of the module's parts."""
+    """The same of the module's parts and weights."""
     described: Mapping[str, Any] = field(default_factory=dict)
     """The module's parts, as ``unchanged.description_of`` has them."""
     arguments: tuple[str, ...] = ()
@@ -99,8 +97,7 @@ class Free:
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
-    checks = checks_text(face.device_kind, weights=looks_at_weights(program, face))
-    guard = f"{checks}\n\n\n{expected_text(program, face)}"
+    guard = f"{checks_text(face.device_kind)}\n\n\n{expected_text(program, face)}"
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
     own = [*kernel_sections(emitted, launches, face), guard, methods]
@@ -150,17 +147,12 @@ def methods_text(program: Program, emitted: Emitted, signature: str, face: Face)
     """The new ``forward`` and what it needs, as methods."""
     prepare = _prepare_text(program, emitted, face)
     checked = replace(face, conditions=(*face.conditions, *emitted.conditions))
-    ways, looks = _ways(program, emitted, face), looks_at_weights(program, face)
+    ways = _ways(program, emitted, face)
     tensors = [tensor.name for tensor in program.inputs]
     free = Free(program.sizes, emitted.limits)
-    guard = guard_text(checked, signature, tensors, ways, weights=looks, free=free)
+    guard = guard_text(checked, signature, tensors, ways, free=free)
     forward = _forward_text(program, emitted, signature, face)
     return "\n\n".join(filter(None, [prepare, guard, forward]))
-
-
-def looks_at_weights(program: Program, face: Face) -> bool:
-    """Whether forward looks at the module's weights; torch.compile does that by itself."""
-    return bool(program.attributes) and not face.compiled
 
 
 def docstring(program: Program, face: Face, uses: str = "without gradients and") -> str:
@@ -197,16 +189,21 @@ def _shown(tensor: Tensor) -> str:
     return text if is_row_major else f"{text} with strides {tensor.strides}"
 
 
-def expected_text(program: Program, face: Face) -> str:
-    """The tables of inputs and weights that the program was made for."""
+def expected_text(program: Program, face: Face, gradients: Sequence[str] = ()) -> str:
+    """The tables of what the program was made for: inputs, and the module with its weights, at
+    whose forms torch.compile looks by itself. ``gradients``: the paths of the weights whose
+    gradients the kernels give."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
     sizes = [size.name for size in program.sizes]
-    tables = [inputs_table(face.expected, inputs, sizes), known_table(face.known)]
-    tables.append(modules_table(face.modules, face.described))
-    if looks_at_weights(program, face):
-        forms = ((path, _form(tensor)) for tensor, path in program.attributes)
-        tables.append(weights_table(face.weights, forms))
-    return "\n\n".join(tables)
+    forms = [(path, _form(tensor)) for tensor, path in program.attributes]
+    weights = None if face.compiled else forms
+    return "\n\n".join(
+        [
+            inputs_table(face.expected, inputs, sizes),
+            known_table(face.known),
+            modules_table(face.modules, face.described, weights, gradients),
+        ]
+    )
 
 
 def _form(tensor: Tensor) -> str:
@@ -219,23 +216,18 @@ def guard_text(
     tensors: Sequence[str],
     ways: tuple[str, str],
     *,
-    weights: bool,
     gradients: bool = False,
     free: Free | None = None,
 ) -> str:
     """The methods that find the launches for a call, and say why there are none.
 
-    ``ways``: what stands for the launches in a plain call, and in one that is traced; ``weights``:
-    whether forward looks at them; ``gradients``: whether the kernels give gradients; ``free``: the
-    sizes that a call may choose.
+    ``ways``: what stands for the launches in a plain call, and in one that is traced;
+    ``gradients``: whether the kernels give gradients; ``free``: the sizes that a call may choose.
     """
     free = free or Free()
     is_for_one_mode = "training" in face.described[""][1]
-    looked_at = face.weights if weights else "()"
-    wants = f"_wants_gradients({', '.join(['self', looked_at, *tensors])})"
-    if face.compiled:  # no table of weights: torch.compile looks at them
-        wants = "any(weight.requires_grad for weight in self.parameters())"
-    refuses = [f"if torch.is_grad_enabled() and {wants}:", "    return NO_GRADIENTS"]
+    wants = f"torch.is_grad_enabled() and _wants_gradients({', '.join(tensors)})"
+    refuses = [f"if {wants}:", "    return NO_GRADIENTS"] if tensors else []
     lines = [
         '"""The launches that serve a call, or why none do."""',
         *_condition_lines(face.arguments),
@@ -253,8 +245,7 @@ def guard_text(
         *_size_lines(free),
         "return (",
         f"    _unfit({', '.join(['_expected', face.known, *tensors])})",
-        *([f"    or _unfit_weights(self, {face.weights})"] if weights else []),
-        f"    or {face.modules}.why_changed(self)",
+        f"    or {face.modules}.why_unfit(self)",
         "    or kernels",
         ")",
     ]
@@ -283,7 +274,7 @@ def _known_lines(face: Face, tensors: Sequence[str]) -> list[str]:
     return [
         f"if {kinds} is torch.Tensor and not is_dynamo_compiling():",
         f"    _known = {face.known}.get(({forms}))",
-        f"    if _known := _known or {face.modules}.why_still_changed(self):",
+        f"    if _known := _known or {face.modules}.why_still_unfit(self):",
         "        return _known",
     ]
 
@@ -347,13 +338,14 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
     direct, _ = _ways(program, emitted, face)
     guard = dispatch_lines(face)
     prepare = f"self._prepare() if kernels is {direct} else self._prepared_with(kernels)"
+    used = set(references(program.outputs)).union(*map(needs, steps))
     lines = [
-        *_binding_lines(program, steps, face),
+        *_weights_lines(program, used | {name for name, _ in _mutated(program)}, face),
         *([f"({', '.join(results)},) = {prepare}"] if results else []),
         *_check_lines(program, face),
-        *step_lines(program, steps, emitted, inline, face),
-        *_mutation_lines(program, face),
-        f"return {literal(program.outputs, names=_expressions(program, steps, face))}",
+        *step_lines(program, steps, emitted, inline),
+        *_mutation_lines(program),
+        f"return {literal(program.outputs)}",
     ]
     lines = [*_sizes_taken(program, lines), *lines]
     if face.compiled:
@@ -363,9 +355,13 @@ def _forward_text(program: Program, emitted: Emitted, signature: str, face: Face
         compiled = f"_compiled = torch.compile(ModelNew._rewritten_forward, {face.compiled})"
         return f"{own}\n\n{method('forward', signature, guard)}\n\n\n{compiled}"
     if emitted.runner:
+        given = f"{face.modules}.work_for(self), self._steps, ({tensors},)"
+        if emitted.runner == RUNNER and leaves_nothing(program) and not face.unpacked:
+            guard.insert(0, f"early = {BEGINNER}({face.modules}, self, ({tensors},))")
+            given += ", early"
         run = [
             f"if kernels is {direct}:",
-            f"    return {emitted.runner}(self, self._steps, ({tensors},))",
+            f"    return {emitted.runner}({given})",
             f"return self._steps({tensors}, kernels)",
         ]
         own = method("_steps", f"self, {tensors}, kernels={direct}", lines)
@@ -397,16 +393,39 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
     if not results:
         return ""
     launches = launches_of(program, emitted)
-    also = {part.source for part in early}
-    needed: set[str] = also.union(*map(needs, steps))
-    sources = [face.paths[path] for tensor, path in program.attributes if tensor.name in needed]
+    used = {part.source for part in early}.union(*map(needs, steps))
+    sources = [tensor.name for tensor, _ in program.attributes if tensor.name in used]
     inline = [part for part in _derived_for(steps, emitted) if part not in early]
+    weights = _weights_lines(program, used, face)
     lines = [
-        *_binding_lines(program, steps, face, also),
-        *step_lines(program, steps, emitted, inline, face, results),
+        *weights,
+        *step_lines(program, steps, emitted, inline, results),
         *(launches[part.name].call() for part in early),
     ]
-    return method_text(lines, sources, results, _ways(program, emitted, face)[0])
+    direct, _ = _ways(program, emitted, face)
+    make = f"{face.modules}.work_for(self).of(sources, self._prepared_with, {direct})"
+    lasting = [*weights, *_tuple_lines("sources = ({})", sources), f"return {make}"]
+    return "\n\n".join(
+        [
+            method(
+                "_prepared_with",
+                "self, kernels",
+                [
+                    '"""What follows from parameters alone."""',
+                    *lines,
+                    f"return ({', '.join(results)},)",
+                ],
+            ),
+            method(
+                "_prepare",
+                "self",
+                [
+                    '"""The same, made once, and again when a parameter changes."""',
+                    *lasting,
+                ],
+            ),
+        ]
+    )
 
 
 def _derived_for(steps: Sequence[Step], emitted: Emitted) -> list[Derived]:
@@ -427,59 +446,64 @@ def _kept_for(program: Program, prepared: Sequence[Step], emitted: Emitted) -> l
     return [part for part in _derived_for(later, emitted) if part.source in known]
 
 
-def _bound(
-    program: Program, steps: Sequence[Step], also: Set[str] = frozenset()
-) -> list[tuple[Tensor, str]]:
-    """The attributes that kernels use: launches know them by name."""
-    own = [step for step in steps if not isinstance(step, Call)]
-    used: set[str] = set(also).union(*map(needs, own))
-    return [(tensor, path) for tensor, path in program.attributes if tensor.name in used]
-
-
 def _sizes_taken(program: Program, lines: Sequence[str]) -> list[str]:
     """The free sizes that ``lines`` use, taken from the inputs."""
     used = set(re.findall(r"\w+", "\n".join(lines)))
     return [f"{s.name} = {s.tensor}.shape[{s.dim}]" for s in program.sizes if s.name in used]
 
 
-def _binding_lines(
-    program: Program, steps: Sequence[Step], face: Face, also: Set[str] = frozenset()
-) -> list[str]:
-    return [f"{tensor.name} = {face.paths[path]}" for tensor, path in _bound(program, steps, also)]
+def _weights_lines(program: Program, used: Set[str], face: Face) -> list[str]:
+    """The lines that name the weights that are ``used``, as the call's look found them."""
+    if not any(tensor.name in used for tensor, _ in program.attributes):
+        return []
+    if face.compiled:  # what torch.compile has traced compares attributes, and no tables
+        held = [(tensor.name, path) for tensor, path in program.attributes if tensor.name in used]
+        return [f"{name} = {face.paths[path]}" for name, path in held]
+    names = [tensor.name if tensor.name in used else "_" for tensor, _ in program.attributes]
+    return _tuple_lines(f"({{}}) = {face.modules}.weights_of(self)", names)
 
 
-def _expressions(program: Program, steps: Sequence[Step], face: Face) -> dict[str, str]:
-    """How calls name the other attributes: by their place in the module."""
-    bound = {tensor.name for tensor, _ in _bound(program, steps)}
-    return {t.name: face.paths[p] for t, p in program.attributes if t.name not in bound}
+def _tuple_lines(text: str, names: Sequence[str]) -> list[str]:
+    """``text`` around the items of a tuple, in as many lines as it takes."""
+    line = text.format(", ".join(names) + ",")
+    if len(line) <= _WIDTH - 8:
+        return [line]
+    before, after = text.split("{}")
+    rows = textwrap.wrap(", ".join(names) + ",", _WIDTH - 12)
+    return [before, *(f"    {row}" for row in rows), after]
 
 
-def _mutation_lines(program: Program, face: Face) -> list[str]:
+def _mutated(program: Program) -> list[tuple[str, str]]:
+    """The names of the buffers that get new values, and of these values."""
+    names = {path: tensor.name for tensor, path in program.attributes}
+    return [(names[path], value) for value, path in program.mutations]
+
+
+def _mutation_lines(program: Program) -> list[str]:
     """Buffers get their new values; several together, by one kernel on a GPU."""
-    pairs = [(face.paths[path], name) for name, path in program.mutations]
+    pairs = _mutated(program)
     if len(pairs) < 2:
-        return [f"{place}.copy_({name})" for place, name in pairs]
-    places, names = (", ".join(column) for column in zip(*pairs, strict=True))
-    return [f"torch._foreach_copy_([{places}], [{names}])"]
+        return [f"{place}.copy_({value})" for place, value in pairs]
+    places, values = (", ".join(column) for column in zip(*pairs, strict=True))
+    return [f"torch._foreach_copy_([{places}], [{values}])"]
 
 
 def step_lines(
     program: Program, steps: Sequence[Step], emitted: Emitted, inline: Sequence[Derived],
-    face: Face, kept: Sequence[str] = (),
+    kept: Sequence[str] = (),
 ) -> Iterator[str]:  # fmt: skip
     """Every step, own ones under a comment; tensors are let go where nothing needs them, not even
     the caller, who gets ``kept``.
 
     What ``inline`` derives is made before the first step that needs it."""
     device = f"{program.inputs[0].name}.device" if program.inputs else '"cpu"'
-    names = _expressions(program, steps, face)
     launches = launches_of(program, emitted)
     last = _last_uses(program, steps, kept)
     is_read_elsewhere = any(program.own())
     users = [[p for p in inline if not isinstance(s, Call) and s.name in p.steps] for s in steps]
     for number, step in enumerate(steps):
         if isinstance(step, Call):
-            yield call_text(step, device, names)
+            yield call_text(step, device)
             if is_read_elsewhere and (laid := layout_text(step)):
                 yield laid
         else:

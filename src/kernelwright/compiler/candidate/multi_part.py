@@ -12,7 +12,6 @@ from kernelwright.compiler.candidate.module import (
     expected_text,
     file_text,
     kernel_sections,
-    looks_at_weights,
     methods_text,
     own_imports,
 )
@@ -60,7 +59,7 @@ def write_multi_part(
     reference: Spliced, entry: str,
 ) -> str:  # fmt: skip
     """The text of one standalone file: the reference's class, and ``ModelNew`` that changes it."""
-    classes, lines, looks = [], [], False
+    classes, lines = [], []
     launches: dict[str, Launch] = {}
     for number, (part, program) in enumerate(zip(parts, programs, strict=True)):
         if not any(program.own()):
@@ -68,10 +67,9 @@ def write_multi_part(
         name = "Fused" + "".join(
             word.capitalize() for word in part.path.replace(".", "_").split("_")
         )
-        face = replace(part.face, expected=f"EXPECTED_{number}", weights=f"WEIGHTS_{number}")
-        face = replace(face, modules=f"MODULES_{number}", known=f"KNOWN_{number}")
+        face = replace(part.face, expected=f"EXPECTED_{number}", known=f"KNOWN_{number}")
+        face = replace(face, modules=f"MODULES_{number}")
         launches |= launches_of(program, emitted)
-        looks |= looks_at_weights(program, face)
         methods = methods_text(program, emitted, part.signature, face)
         about = (
             f'    """{part.path}, with its steps fused: a first base for the module\'s class."""'
@@ -87,9 +85,9 @@ def write_multi_part(
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
 {textwrap.indent(chr(10).join(lines), " " * 8)}'''
-    guard = checks_text(parts[0].face.device_kind, weights=looks)
+    checks = checks_text(parts[0].face.device_kind)
     kernels = kernel_sections(emitted, launches, parts[0].face)
-    own = [*kernels, guard, *classes, REPLACE, new]
+    own = [*kernels, checks, *classes, REPLACE, new]
     given = [*emitted.imports, *(line for part in parts for line in part.face.imports)]
     sections, imports = apart(own, own_imports(given, own), reference, model)
     title = f'"""{entry}, of which these parts are fused: {", ".join(p.path for p in parts)}."""'

@@ -86,7 +86,7 @@ def open_trained(
     taken = set(arguments)
     for node, path in captured.attributes.items():
         names[node] = variable(path.replace(".", "_"), taken)
-    face = replace(face, conditions=(*face.conditions, *_untrained(joint, names, face)))
+    face = replace(face, conditions=(*face.conditions, *_untrained(joint, names)))
     # An emitter has both programs at once: what is kept has another name where it is used.
     kept = tuple(
         names.get(node) or variable(f"kept_{node.strip('_')}", taken) for node in joint.saved
@@ -106,8 +106,8 @@ def _shares_weights(module: nn.Module) -> bool:
     return len(places) > len(list(module.parameters()))
 
 
-def _untrained(joint: Joint, names: Mapping[str, str], face: Face) -> list[str]:
-    """Conditions on the inputs and weights whose gradients the kernels do not compute."""
+def _untrained(joint: Joint, names: Mapping[str, str]) -> list[str]:
+    """Conditions on the inputs whose gradients the kernels do not compute."""
     captured = joint.forward
     real = {
         node.name
@@ -115,13 +115,7 @@ def _untrained(joint: Joint, names: Mapping[str, str], face: Face) -> list[str]:
         if node.op == "placeholder" and node.meta["val"].is_floating_point()
     }
     others = [name for name in captured.inputs if name in real - set(joint.trained)]
-    texts = [names[name] for name in others]
-    texts += [
-        face.paths[path]
-        for name, path in captured.attributes.items()
-        if name in real - set(joint.trained)
-    ]
-    return [f"not {text}.requires_grad" for text in texts]
+    return [f"not {names[name]}.requires_grad" for name in others]
 
 
 def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: Emitted) -> str:
@@ -130,13 +124,14 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
     face = trained.face
     face = replace(face, conditions=(*face.conditions, *emitted.conditions))
     reference = trained.text
-    looks = bool(forward.attributes)
-    checks = checks_text(face.device_kind, weights=looks, gradients=True)
-    guard = f"{checks}\n\n\n{expected_text(forward, face)}"
+    attributes = trained.joint.forward.attributes
+    paths = [attributes[name] for name in trained.joint.trained if name in attributes]
+    tables = expected_text(forward, face, paths)
+    guard = f"{checks_text(face.device_kind)}\n\n\n{tables}"
     launches = {name: launch for p in programs for name, launch in launches_of(p, emitted).items()}
     tensors = [tensor.name for tensor in forward.inputs]
     ways = (DIRECT, TRACED)
-    methods = guard_text(face, reference.signature, tensors, ways, weights=looks, gradients=True)
+    methods = guard_text(face, reference.signature, tensors, ways, gradients=True)
     methods = f"{methods}\n\n{_forward_method(trained, forward, face)}"
     function = _function_text(trained, forward, backward, emitted)
     step = step_text(CANDIDATE, "ModelNew", trained.n_inputs, trained.places)
@@ -153,8 +148,9 @@ def write_trained(trained: TrainedModule, programs: Sequence[Program], emitted: 
 
 def _forward_method(trained: TrainedModule, forward: Program, face: Face) -> str:
     """The new ``forward``: the autograd function on inputs and weights."""
-    weights = [face.paths[path] for _, path in forward.attributes]
-    given = ", ".join(["kernels", *(tensor.name for tensor in forward.inputs), *weights])
+    given = ", ".join(["kernels", *(tensor.name for tensor in forward.inputs)])
+    if forward.attributes:
+        given += f", *{face.modules}.weights_of(self)"
     returned, _ = forward.outputs
     call = f"{FUNCTION}.apply({given})"
     if isinstance(returned, Ref):
@@ -220,7 +216,7 @@ def _forward_lines(trained: TrainedModule, forward: Program, emitted: Emitted) -
     ]
     kept = ", ".join(_once(references(saved)))
     return [
-        *_own_lines(trained, forward, emitted),
+        *_own_lines(forward, emitted),
         "ctx.kernels = kernels",
         *([f"ctx.save_for_backward({kept})"] if kept else []),
         *([f"ctx.mark_non_differentiable({', '.join(constant)})"] if constant else []),
@@ -240,7 +236,7 @@ def _backward_lines(
         "kernels = ctx.kernels",
         *([f"{', '.join(kept)}, = ctx.saved_tensors"] if kept else []),
         *map(_laid_text, _cotangents(trained, backward).values()),
-        *_own_lines(trained, backward, emitted),
+        *_own_lines(backward, emitted),
         f"return {', '.join(['None', *returned])}",
     ]
 
@@ -267,13 +263,13 @@ def _cotangents(trained: TrainedModule, backward: Program) -> dict[str, Tensor]:
     return dict(zip(trained.joint.differentiated, tensors, strict=True))
 
 
-def _own_lines(trained: TrainedModule, program: Program, emitted: Emitted) -> list[str]:
+def _own_lines(program: Program, emitted: Emitted) -> list[str]:
     """The steps of a program whose attributes are given to it like inputs."""
     attributes = tuple(tensor for tensor, _ in program.attributes)
     pure = replace(program, inputs=(*program.inputs, *attributes), attributes=())
     names = {step.name for step in pure.own()}
     inline = [part for part in emitted.derived if names & set(part.steps)]
-    return list(step_lines(pure, pure.steps, emitted, inline, trained.face))
+    return list(step_lines(pure, pure.steps, emitted, inline))
 
 
 def _once(names: Iterable[str]) -> list[str]:

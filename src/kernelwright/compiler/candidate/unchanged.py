@@ -1,11 +1,14 @@
 """Whether a module still is what its kernels were made for.
 
 A kernel stands for the forward of a whole module: it does what the parts would have done, with the
-constants that were seen at capture. Every call therefore looks whether parts, hooks and attributes
-are still those. Emitted files carry the text below the imports.
+constants that were seen at capture, and reads the weights' memory. Every call therefore looks
+whether parts, hooks, attributes and weights are still those. The first look walks through the
+module and compares all of it; later ones only ask whether anything was written since. Emitted files
+carry the text below the imports.
 
 Not covered: an attribute replaced by an equal number of another type (2 by 2.0), an array changed
-in place, and a change of a class instead of a module.
+in place, a change of a class instead of a module, and of a weight's numbers by what torch does not
+count (``parameter.data.copy_(...)``).
 """
 
 from __future__ import annotations
@@ -13,18 +16,19 @@ from __future__ import annotations
 import functools
 import types
 import warnings
-from operator import eq
+import weakref
+from operator import is_
 
 import torch
 from torch import nn
+from torch._C._dynamo.guards import TensorGuards, dict_version
 
 
 class Kept:
     """What a module keeps from call to call. A copy of the module begins with nothing."""
 
-    seen = prepared = prepared_from = replay = None
-
     def __init__(self):
+        self.looks = {}  # what kernels were made for → the last look at whether the module is that
         self.misses = {}  # why calls were served by the module's own forward → how many
 
     def __reduce__(self):
@@ -200,60 +204,226 @@ def copy_of(value):
     return {key: copy_of(part) for key, part in value.items()} if type(value) is dict else value
 
 
-class Described:
-    """A module as it was captured: ``parts`` is what ``description_of`` gave for the file ``home``;
-    without a home, that is the file of the module's own class."""
+def weight_in(module, path, name):
+    """A parameter or buffer, past nn.Module's own look-up, which takes several times as long; None
+    where there is none."""
+    part = module
+    for step in path:
+        part = part._modules.get(step)
+        if part is None:
+            return None
+    weight = part._parameters.get(name)
+    return getattr(part, name, None) if weight is None else weight
 
-    def __init__(self, parts, home):
-        self.parts, self.home = parts, home
 
-    def why_changed(self, module):
-        """What of a module is not as described, in words; empty where all is.
+def is_mutable(value):
+    """Whether a container can change while it stays the same object."""
+    try:
+        hash(value)
+    except TypeError:
+        return isinstance(value, (list, tuple, set, dict))
+    return False
 
-        Most calls compare the module's dicts with copies of them, which takes some 0.3 µs a part.
-        Only where one differs the module is described anew.
-        """
-        if is_dynamo_compiling():
-            return self.why_changed_at_trace(module) or self.difference_at_trace(module)
-        kept = kept_by(module)
-        if kept.seen is not None:
-            reason, absent, tables, copies, parts, kinds = kept.seen
-            try:
-                if (
-                    not any(absent)
-                    and all(map(eq, tables, copies))
-                    and list(map(type, parts)) == kinds
-                ):
-                    return reason
-            except Exception:  # tensors were replaced, which are compared number by number
-                pass
-        kept.seen = self.look(module)
-        return kept.seen[0]
 
-    def why_still_changed(self, module):
-        """Why the module was found changed, if it still is: known faster than that it is not."""
-        kept = module.__dict__.get("_kept")
-        seen = kept and kept.seen
-        return self.why_changed(module) if seen and seen[0] else ""
+def form_guards(tensors):
+    """What compares, in one call, class, sizes, strides, dtype and device of tensors, whether they
+    want gradients, and the keys by which torch dispatches them in its present modes."""
+    return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
 
-    def look(self, module):
-        """The difference, and what the module has now for the next call to compare: all of it, or
-        where it differs only what the difference hangs on."""
-        reason, path = self.first_difference(module)
-        parts = parts_along(module, path) if reason else list(module.modules())
-        absent, tables, copies = [], [], []
-        for part in parts:
+
+class Look:
+    """What a module had in a call. It stands for all later calls in which the module has the same.
+
+    ``reason``: why kernels do not serve the module; ``weights``: the tensors that kernels were made
+    for, in the order of the table; ``wanting``: path and name of one that wants gradients;
+    ``work``: what kernels have made of the weights, in the calls of the look ``before`` as well.
+    """
+
+    is_new = True  # until who keeps things for the module has followed its change
+
+    def __init__(self, described, module, before):
+        difference, path = described.first_difference(module)
+        self.parts = parts_along(module, path) if difference else [*module.modules()]
+        self.kinds = [*map(type, self.parts)]
+        self.note_tables(module)
+        self.weights = () if difference else described.weights_in(module)
+        self.reason = difference or described.why_unfit_weights(self.weights)
+        self.wanting = described.wanting(module, self.weights)
+        self.work = before and before.work
+        is_same = self.work and all(map(is_, self.work.weights, self.weights))
+        if not difference and not is_same:
+            self.work = Work(self.weights)
+        self.tensors = [*{id(w): w for w in self.weights if isinstance(w, torch.Tensor)}.values()]
+        self.forms = form_guards(self.tensors)
+        held = {id(value) for table in self.tables for value in table.values()}
+        self.is_lasting = all(id(tensor) in held for tensor in self.tensors)
+
+    def note_tables(self, module):
+        """Note the dicts that the module consists of, which count how often they are written to,
+        and copies of them; and the containers among attributes, which do not count."""
+        self.absent, self.tables, self.copies, self.containers = [], [], [], []
+        for part in self.parts:
             held = vars(part)
             own = own_names(part, module)
-            tables.append(held)
-            copies.append({key: copy_of(held[key]) if key in own else held[key] for key in held})
+            self.containers += [held[name] for name in own if is_mutable(held[name])]
+            self.tables.append(held)
+            self.copies.append(
+                {name: copy_of(held[name]) if name in own else held[name] for name in held}
+            )
             inside = [part._modules, part._parameters, part._buffers]
             inside += [held[name] for name in HOOKS if part is not module]
             inside += [getattr(held[name], "__dict__", None) for name in own]
             for table in filter(lambda table: isinstance(table, dict), [*inside, *GLOBAL_HOOKS]):
-                (tables if table else absent).append(table)
-                copies += [dict(table)] if table else []
-        return reason, absent, tables, copies, parts, list(map(type, parts))
+                (self.tables if table else self.absent).append(table)
+                self.copies += [dict(table)] if table else []
+        self.versions = [*map(dict_version, self.tables)]
+        self.contents = copy_of(self.containers)
+
+    def holds(self, described, module):
+        """Whether the module has the same now."""
+        try:
+            return (
+                self.is_lasting
+                and not any(self.absent)
+                and [*map(type, self.parts)] == self.kinds
+                and self.containers == self.contents
+                and self.are_unwritten(described, module)
+                and self.forms.check(*self.tensors)
+            )
+        except Exception:  # tensors were replaced, which are compared number by number
+            return False
+
+    def are_unwritten(self, described, module):
+        """Whether nothing was written to the dicts, or only what they had."""
+        versions = [*map(dict_version, self.tables)]
+        if versions != self.versions:
+            found = described.weights_in(module) if self.weights else ()
+            if not all(map(is_, self.weights, found)) or self.tables != self.copies:
+                return False
+            self.versions = versions
+        return True
+
+
+class Work:
+    """What kernels have made of the numbers of weights: it is kept as long as these are the same
+    tensors, and used as long as they have the same numbers."""
+
+    def __init__(self, weights):
+        self.weights = weights
+        self.made = self.numbers = self.replays = None
+
+    def of(self, sources, make, kernels):
+        """The result of ``make(kernels)``, which follows from ``sources``: made once, and again
+        when they change."""
+        if self.numbers is None or not self.numbers.are_same():
+            if any(source.is_inference() for source in sources):
+                return make(kernels)  # torch does not count their changes
+            numbers = Numbers(sources)
+            self.made, self.numbers = make(kernels), numbers
+        return self.made
+
+
+class Numbers:
+    """Where tensors have their numbers, and how often torch counted a change of them."""
+
+    def __init__(self, tensors):
+        self.tensors = tensors
+        self.state = self.now()
+        self.freed = []  # other numbers may come to lie at the address of what was freed
+        storages = [tensor.untyped_storage() for tensor in tensors]
+        self.storages = [weakref.ref(storage, self.freed.append) for storage in storages]
+
+    def now(self):
+        places = [*map(torch.Tensor.data_ptr, self.tensors)]
+        return places, [tensor._version for tensor in self.tensors]
+
+    def are_same(self):
+        try:
+            return not self.freed and self.now() == self.state
+        except RuntimeError:  # one is an inference tensor now, whose changes torch does not count
+            return False
+
+
+NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
+
+
+class Described:
+    """A module as it was captured: ``parts`` is what ``description_of`` gave for the file ``home``;
+    without a home, that is the file of the module's own class.
+
+    ``weights``: place, name and form of each weight that kernels read, where ``fits`` compares a
+    tensor with a form; without them, all parameters in any form. ``gradients``: the paths of those
+    whose gradients kernels give.
+    """
+
+    def __init__(self, parts, home, weights=None, fits=None, gradients=()):
+        self.parts, self.home, self.weights = parts, home, weights
+        self.fits, self.gradients = fits, gradients
+
+    def look(self, module):
+        """What the module has now: the last look, if that still holds."""
+        looks = (module.__dict__.get("_kept") or kept_by(module)).looks
+        look = looks.get(self)
+        if look is None or not look.holds(self, module):
+            look = looks[self] = Look(self, module, look)
+        return look
+
+    def work_for(self, module):
+        """What kernels have made of the weights that this call's look found."""
+        return module.__dict__["_kept"].looks[self].work
+
+    def weights_of(self, module):
+        """The tensors of the table in its order, as this call's look found them."""
+        if is_dynamo_compiling():
+            return self.weights_in(module)
+        return module.__dict__["_kept"].looks[self].weights
+
+    def why_unfit(self, module):
+        """Why kernels do not serve the module, in words; empty where they do."""
+        if is_dynamo_compiling():
+            return self.why_unfit_at_trace(module)
+        look = self.look(module)
+        return look.reason or (NO_GRADIENTS if look.wanting and torch.is_grad_enabled() else "")
+
+    def why_still_unfit(self, module):
+        """Why kernels did not serve the module, if that still is so: known faster than that they
+        do."""
+        kept = module.__dict__.get("_kept")
+        look = kept and kept.looks.get(self)
+        if not look:
+            return ""
+        if look.reason:
+            return self.why_unfit(module)
+        wants = look.wanting and torch.is_grad_enabled() and weight_in(module, *look.wanting)
+        return NO_GRADIENTS if getattr(wants, "requires_grad", False) else ""
+
+    def rows_of(self, module):
+        """The rows of the weights, of which the first two are place and name."""
+        if self.weights is not None:
+            return self.weights
+        places = [name.split(".") for name, _ in module.named_parameters()]
+        return [(tuple(path), name) for *path, name in places]
+
+    def weights_in(self, module):
+        """The weights in the order of the table; None for one that is gone."""
+        return tuple([weight_in(module, path, name) for path, name, *_ in self.rows_of(module)])
+
+    def why_unfit_weights(self, weights):
+        """Why the weights have another form than the kernels were made for."""
+        for weight, (path, name, *form) in zip(weights, self.weights or (), strict=False):
+            if weight is None:
+                return f"{'.'.join((*path, name))} is gone"
+            if not self.fits(weight, *form) or not (is_dynamo_compiling() or not weight.is_neg()):
+                return f"{'.'.join((*path, name))} has another form"
+        return ""
+
+    def wanting(self, module, weights):
+        """Path and name of a weight that wants gradients which kernels do not give."""
+        for weight, (path, name, *_) in zip(weights, self.rows_of(module), strict=False):
+            wants = getattr(weight, "requires_grad", False)
+            if wants and ".".join((*path, name)) not in self.gradients:
+                return path, name
+        return None
 
     def first_difference(self, module):
         """Return the difference, in words, and the path of the part."""
@@ -277,6 +447,17 @@ class Described:
         if TRACES_MODULES:
             return self.difference(module)
         return "torch.compile of torch before 2.13 cannot look at a module of this class"
+
+    def why_unfit_at_trace(self, module):
+        """Why kernels do not serve the module, for torch.compile, which looks again by itself."""
+        weights = self.weights_in(module)
+        if torch.is_grad_enabled() and self.wanting(module, weights):
+            return NO_GRADIENTS
+        return (
+            self.why_unfit_weights(weights)
+            or self.why_changed_at_trace(module)
+            or self.difference_at_trace(module)
+        )
 
     def why_changed_at_trace(self, module):
         """The parts of the module, and their numbers, that torch.compile's guard compares later.

@@ -9,7 +9,7 @@ unroll those.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -95,9 +95,9 @@ def own_recurrences(program: Program, supports: Callable[[Step], bool]) -> Progr
     """Return ``program`` with its recurrent networks as steps of our own where ``supports``
     agrees."""
 
-    def made_of(call: Call, tensors: dict[str, Tensor]) -> Recurrence | None:
+    def made_of(call: Call, tensors: dict[str, Tensor]) -> Sequence[Recurrence]:
         own = _recurrence(call, tensors)
-        return own if own and supports(own) else None
+        return [own] if own and supports(own) else []
 
     return own_calls(program, made_of)
 

@@ -59,8 +59,9 @@ class Emitted:
     """Step name → Python statements (unindented, joined by newlines) that allocate the step's
     outputs and run it."""
     runner: str = ""
-    """A function in ``definitions`` that runs forward's steps: ``runner(module, steps, inputs)``
-    returns what ``steps(*inputs)`` would. If empty, forward runs them itself."""
+    """A function in ``definitions`` that runs forward's steps: ``runner(work, steps, inputs)``
+    returns what ``steps(*inputs)`` would, and may keep things in ``work`` as long as the module
+    has the same weights. If empty, forward runs them itself."""
     derived: tuple[Derived, ...] = ()
     """Tensors that launches use besides the program's own. The file computes them before the first
     launch that needs them; what is computed from a parameter is computed once per version of that

@@ -14,8 +14,16 @@ from torch import fx
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.capture.recurrent import own_recurrences
 from kernelwright.compiler.fuse.attention import own_attention
-from kernelwright.compiler.fuse.flow import Constant, Node, NoNest, Product, Source
+from kernelwright.compiler.fuse.flow import (
+    Constant,
+    Node,
+    NoNest,
+    Product,
+    Source,
+    Unsupported,
+)
 from kernelwright.compiler.fuse.fuse import Fusion, fuse
+from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
@@ -34,12 +42,21 @@ def assemble_supported(
     *,
     products: bool,
     lineage: tuple[str, ...] = (),
+    finish: Callable[[Program], Program] | None = None,
 ) -> Program:
     """Return the program, with calls in place of every own step that is not supported: of its
-    products, if it has some that are not called yet, and else of all that it computes."""
+    products, if it has some that are not called yet, and else of all that it computes. ``finish``
+    rewrites the steps before memory is reused."""
     called: set[str] = set()
     while True:
-        flow = to_flow(captured, called, products=products, depthwise=fusion.depthwise)
+        flow = to_flow(
+            captured,
+            called,
+            products=products,
+            convolutions=fusion.convolutions,
+            depthwise=fusion.depthwise,
+            narrow=fusion.narrow,
+        )
         assembly = _Assembly(flow, fusion)
         try:
             program = assembly.program(lineage)
@@ -54,8 +71,12 @@ def assemble_supported(
         fresh = fresh or {node for name in refused for node in assembly.made_from[name]} - called
         if not fresh:
             program = own_recurrences(program, supports)
+            if finish is not None:
+                program = finish(program)
             if products:
                 program = own_attention(program, supports, fusion.least_attention)
+            if any(isinstance(s, Call) and s.target.startswith(capped.NAME) for s in program.steps):
+                raise Unsupported("capped attention that no kernel is written for")
             return reuse_memory(program)
         called |= fresh
 
@@ -111,12 +132,13 @@ class _Assembly:
             steps.append(({tensor.name for tensor in kernel.reads}, kernel))
             last.append(max((at[node] for node in makers), default=-1))
         in_order = [steps[number] for number in sorted(range(len(steps)), key=last.__getitem__)]
+        changed = {path for _, path in captured.mutations}
         return Program(
             inputs=tuple(self._tensor(by_name[name]) for name in captured.inputs),
             attributes=tuple(
                 (self._tensor(by_name[name]), path)
                 for name, path in captured.attributes.items()
-                if by_name[name].users
+                if by_name[name].users or path in changed
             ),
             steps=tuple(_ordered(in_order)),
             outputs=self._references(captured.outputs),

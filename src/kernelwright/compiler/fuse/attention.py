@@ -1,23 +1,49 @@
-"""Attention as a step of our own where an emitter supports it: without a mask."""
+"""Attention as a step of our own where an emitter supports it.
+
+A bool mask is looked at before: the keys that a row sees mostly lie side by side, as those before a
+token, those within a window and those of one document do. Tiles of keys that no row of a tile sees
+are then left out, and where all rows see all keys, no mask is read.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Tensor
-from kernelwright.compiler.ir.whole import own_calls
+from kernelwright.compiler.ir import capped
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Attention,
+    Axis,
+    Call,
+    Compute,
+    Const,
+    Iota,
+    Kernel,
+    Load,
+    Program,
+    Reduce,
+    Ref,
+    Step,
+    Store,
+    Tensor,
+    contiguous,
+)
+from kernelwright.compiler.ir.whole import Own, own_calls
 
 _NAME = "torch.ops.aten.scaled_dot_product_attention"
 
 
 def own_attention(program: Program, supports: Callable[[Step], bool], least: int) -> Program:
     """Return ``program`` with attention as steps of our own where ``supports`` agrees, from
-    ``least`` products on."""
+    ``least`` products on; capped attention always."""
 
-    def made_of(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
-        own = _attention(call, tensors)
-        return own if own and _n_products(own) >= least and supports(own) else None
+    def made_of(call: Call, tensors: dict[str, Tensor]) -> Sequence[Own]:
+        found = _attention(call, tensors)
+        own = [*_spans(found), found] if found else []
+        is_large = found is not None and (found.cap or _n_products(found) >= least)
+        return own if is_large and all(map(supports, own)) else []
 
     return own_calls(program, made_of)
 
@@ -28,21 +54,61 @@ def _n_products(step: Attention) -> int:
 
 
 def _attention(call: Call, tensors: dict[str, Tensor]) -> Attention | None:
-    """Return the call as an Attention; None if it has a mask or uses dropout."""
-    if not call.target.startswith(_NAME):
-        return None
+    """Return the call as an Attention; None if it uses dropout."""
     named = dict(call.kwargs)
-    scale, _ = named.pop("scale", None), named.pop("enable_gqa", False)  # the heads tell
-    defaults = (None, 0.0, False)
-    q, k, v, mask, dropout, causal = (*call.args, *defaults[len(call.args) - 3 :])
-    refs = (q, k, v)
-    if named or mask is not None or dropout or not all(isinstance(r, Ref) for r in refs):
+    cap, dropout, causal = 0.0, 0.0, False
+    if call.target.startswith(capped.NAME):
+        q, k, v, mask, scale, cap = call.args
+    elif call.target.startswith(_NAME):
+        scale, _ = named.pop("scale", None), named.pop("enable_gqa", False)  # the heads tell
+        q, k, v, mask, dropout, causal = (*call.args, *(None, 0.0, False)[len(call.args) - 3 :])
+    else:
         return None
-    tensor_q, tensor_k, tensor_v = (tensors[ref.name] for ref in refs)
-    if len(tensor_q.shape) != 4:
+    refs = (q, k, v, *((mask,) if mask is not None else ()))
+    if named or dropout or not all(isinstance(r, Ref) for r in refs):
         return None
-    factor = 1.0 / math.sqrt(tensor_q.shape[-1]) if scale is None else float(scale)
+    given_q, given_k, given_v, *masks = (tensors[ref.name] for ref in refs)
+    if len(given_q.shape) != 4 or (masks and (not masks[0].shape or masks[0].shape[-1] == 1)):
+        return None
+    factor = 1.0 / math.sqrt(given_q.shape[-1]) if scale is None else float(scale)
     (result,) = call.outputs
-    return Attention(
-        "attention", tensor_q, tensor_k, tensor_v, result, factor, bool(causal), call.origin
+    found = Attention(
+        "attention", given_q, given_k, given_v, result, factor, bool(causal), call.origin, cap
     )
+    return _masked(found, masks[0]) if masks else found
+
+
+def _masked(step: Attention, mask: Tensor) -> Attention:
+    """Return the step with a mask, and if that is of bool, with what is known of its rows."""
+    names = [f"{step.result.name}_{part}" for part in ("first", "end", "seen")]
+    rows = [contiguous(name, mask.shape[:-1], "int32") for name in names]
+    spans = tuple(rows) if mask.dtype == "bool" else ()
+    return replace(step, mask=mask, spans=spans)
+
+
+def _spans(step: Attention) -> list[Kernel]:
+    """Return the kernel that computes what is known of a mask's rows, if it is of bool."""
+    if step.mask is None or not step.spans:
+        return []
+    mask, (first, end, seen) = step.mask, step.spans
+    keys = Axis("key", mask.shape[-1])
+    rows = {d: Axis(f"i{d}", size) for d, size in enumerate(mask.shape[:-1]) if size != 1}
+    place = Affine.of({axis.name: first.strides[d] for d, axis in rows.items()})
+    along = {axis.name: mask.strides[d] for d, axis in rows.items()}
+    body = (
+        Load("sees", mask, Affine.of({**along, "key": mask.strides[-1]})),
+        Iota("here", Affine.of({"key": 1})),
+        Iota("after", Affine.of({"key": 1}, 1)),
+        Const("none", 0, "int32"),
+        Const("all", keys.size, "int32"),
+        Compute("first_here", "where", ("sees", "here", "all"), "int32"),
+        Compute("end_here", "where", ("sees", "after", "none"), "int32"),
+        Compute("one", "cast", ("sees",), "int32"),
+        Reduce("first", "min", "first_here", "int32"),
+        Reduce("end", "max", "end_here", "int32"),
+        Reduce("seen", "sum", "one", "int32"),
+        Store(first, place, "first"),
+        Store(end, place, "end"),
+        Store(seen, place, "seen"),
+    )
+    return [Kernel("spans", tuple(rows.values()), (keys,), body, ("keys that a mask's rows see",))]

@@ -146,6 +146,8 @@ class BodyBuilder:
             DoesNotFit: it needs a reduction that is not available at these coordinates.
             NeedsSplit, NotAffine: as ``indexing.unravel``.
         """
+        if self.home.get(node) == coordinates:
+            bounds = ()  # the kernel has computed it, with or without them
         if not bounds:
             self.seen.setdefault(node, coordinates)
         key = (node, coordinates, bounds)

@@ -9,7 +9,7 @@ the same tensors) if one loop nest can hold both: the attempt to build that nest
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -56,14 +56,25 @@ class Fusion:
     recompute_cost: int = 12
     """Cost (one per operation, eight per EXPENSIVE one) above which a value is kept rather than
     computed in two kernels, or again in each overlapping window."""
+    again: int = 0
+    """Cost of computing a value in all windows that read it, for each value in memory, up to which
+    it is computed again in every one rather than kept. With 0, a quarter of ``recompute_cost`` is
+    the limit, however many windows there are."""
     siblings: bool = True
     """Whether values that only share an input may share a kernel."""
     least_attention: int = 2**30
     """Number of products of a query's element and a key's from which attention may be own code:
     below, launching the library's kernel dominates its time."""
+    convolutions: bool = True
+    """Whether convolutions are own code where matrix products are."""
     depthwise: bool = False
     """Whether depthwise convolutions are own code where other convolutions are the library's: they
     are sums over windows, and not products."""
+    narrow: bool = False
+    """Whether convolutions at which the library is slow with channels last are own code, too."""
+    moments: bool = False
+    """Whether own convolutions begin the statistics of their channels: an emitter's products have
+    to add up their rows."""
     in_tiles: int = 0
     """Most rows of a product's other side for which an operand is computed where the product reads
     it, if it is narrower in memory; with more rows it is kept in memory first. Rows that are
@@ -119,7 +130,8 @@ class _Plan:
         self.after = after
         self.fusion = fusion
         self.order = list(walk(required))
-        self.kept = _kept(self.order, self.required | extra, names, given, fusion.in_tiles)
+        kept = self.required | extra | set(_normalised(self.order, fusion))
+        self.kept = _kept(self.order, kept, names, given, fusion.in_tiles)
         self.groups: list[Group] = []
         self.group_of: dict[Node, Group] = {}
         self.reads = {node: self._reads(node) for node in self.order if node in self.kept}
@@ -195,16 +207,24 @@ class _Plan:
                 arg = view.arg
                 again = view.n_elements > arg.n_elements and any(len(t) > 1 for t, _ in view.rows)
                 is_own = isinstance(arg, Point) and arg not in self.kept
-                if again and is_own and self._cost(arg) > self.fusion.recompute_cost // 4:
+                if again and is_own and self._is_costly_again(arg, view):
                     yield arg
+
+    def _is_costly_again(self, arg: Node, view: View) -> bool:
+        """Return whether computing ``arg`` in every window costs more than keeping it. What is the
+        same for all windows, as a channel's scale is, is not computed again."""
+        if not self.fusion.again:
+            return self._cost(arg) > self.fusion.recompute_cost // 4
+        points = [n for n in (arg, *self._inlined(arg)) if isinstance(n, Point)]
+        cost = _cost_of(n for n in points if n.n_elements == arg.n_elements)
+        return cost * view.n_elements > self.fusion.again * arg.n_elements
 
     def _is_costly(self, node: Node) -> bool:
         big = [s for s in self._reads(node) if s.n_elements * 2 > node.n_elements]
         return len(big) > 1 or self._cost(node) > self.fusion.recompute_cost
 
     def _cost(self, node: Node) -> int:
-        points = [n for n in (node, *self._inlined(node)) if isinstance(n, Point)]
-        return sum(8 if n.op in EXPENSIVE else 1 for n in points)
+        return _cost_of(n for n in (node, *self._inlined(node)) if isinstance(n, Point))
 
     def _inlined(self, node: Node) -> Iterator[Node]:
         """Yield the nodes that are also computed when ``node`` is computed."""
@@ -376,6 +396,39 @@ def _down_to(roots: Sequence[Node], held: Set[Node]) -> tuple[list[Node], list[N
         else:
             stack += node.args
     return under, leaves
+
+
+def _normalised(order: Sequence[Node], fusion: Fusion) -> Iterator[Node]:
+    """Yield values computed from a product that a norm reads in several passes: its kernel stores
+    them, and may begin the norm's statistics. Cheap ones are computed again in every pass if it
+    does not."""
+    for node in order:
+        if not isinstance(node, Fold) or not isinstance(node.arg, Point) or node.arg.op != "sub":
+            continue
+        value = node.arg.operands[0]
+        under = _pointwise(value)
+        points = [n for n in under if isinstance(n, Point)]
+        is_product = any(isinstance(n, Product) and n.n_elements == value.n_elements for n in under)
+        is_worth = fusion.moments or _cost_of(points) > fusion.recompute_cost
+        if isinstance(value, Point) and is_product and is_worth:
+            yield value
+
+
+def _pointwise(root: Node) -> list[Node]:
+    """Return the values that ``root`` is computed from, itself included, down to those that are
+    computed once."""
+    under: list[Node] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in under:
+            under.append(node)
+            stack += () if isinstance(node, COMPUTED_ONCE) else node.args
+    return under
+
+
+def _cost_of(points: Iterable[Point]) -> int:
+    return sum(8 if n.op in EXPENSIVE else 1 for n in points)
 
 
 def _bytes(node: Node) -> int:

@@ -3,19 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from kernelwright.compiler.fuse.flow import Fold, Laid, Node, Point, Source, View
+from kernelwright.compiler.fuse.flow import (
+    Fold,
+    Laid,
+    Node,
+    Point,
+    Product,
+    Reshape,
+    Source,
+    Stretched,
+    View,
+)
 from kernelwright.compiler.ir.ir import Tensor, contiguous
 
 
 def layout(node: Node, kept: Mapping[Node, Tensor]) -> tuple[int, ...] | None:
     """Return the strides with which ``node`` follows the memory that it is computed from, element
     by element or window by window, if that is not row-major (channels last)."""
+    if isinstance(node, Product):
+        return _layout_of_convolution(node, kept)
     order = order_of(node, kept, len(node.shape)) if len(node.shape) >= 4 else None
     if order is None:
         return None
     dense = contiguous("", tuple(node.shape[d] for d in order), node.dtype).strides
     return tuple(stride for _, stride in sorted(zip(order, dense, strict=True)))
+
+
+def _layout_of_convolution(node: Product, kept: Mapping[Node, Tensor]) -> tuple[int, ...] | None:
+    """Return strides with the channels last, if the image of a convolution has them last."""
+    image = node.a
+    while isinstance(image, (View, Reshape, Stretched)) and image not in kept:
+        image = image.arg
+    rank = len(image.shape)
+    order = order_of(image, kept, rank) if is_convolution(node) and rank >= 4 else None
+    if order is None or order[-1] != 1 or len(node.shape) != rank + 1:
+        return None
+    places = [0, *range(3, rank + 1), 1, 2]
+    dense = contiguous("", tuple(node.shape[d] for d in places), node.dtype).strides
+    return tuple(stride for _, stride in sorted(zip(places, dense, strict=True)))
+
+
+def is_convolution(node: Product) -> bool:
+    """Return whether a product has the dimensions (image, group, channel of the group, *out)."""
+    return node.batch == (1,) and node.n == (2,) and node.m == (0, *range(3, len(node.shape)))
+
+
+def _as_image(node: Node, tensor: Tensor) -> Tensor:
+    """Return a convolution's tensor with its groups and their channels as one dimension, if they
+    lie as one."""
+    if not isinstance(node, Product) or not is_convolution(node):
+        return tensor
+    (images, groups, columns, *out), (far, group, column, *others) = tensor.shape, tensor.strides
+    if groups > 1 and group != columns * column:
+        return tensor
+    return replace(tensor, shape=(images, groups * columns, *out), strides=(far, column, *others))
 
 
 def order_of(node: Node, kept: Mapping[Node, Tensor], rank: int) -> list[int] | None:
@@ -28,6 +71,7 @@ def order_of(node: Node, kept: Mapping[Node, Tensor], rank: int) -> list[int] | 
             continue
         seen.add(current)
         tensor = current.tensor if isinstance(current, Source) else kept.get(current)
+        tensor = None if tensor is None else _as_image(current, tensor)
         if tensor is None:
             stack += [arg for arg in reversed(current.args) if _may_lie_alike(current, arg, rank)]
         elif len(tensor.shape) == rank and is_dense(tensor) and not _is_row_major(tensor):
@@ -41,7 +85,10 @@ def _is_row_major(tensor: Tensor) -> bool:
 
 def _may_lie_alike(node: Node, arg: Node, rank: int) -> bool:
     """Return whether ``arg`` has the dimensions of ``node`` first, and those of its windows after
-    them."""
+    them, or is the convolution that ``node`` is."""
+    if isinstance(arg, Product) and isinstance(node, (View, Reshape)) and is_convolution(arg):
+        images, groups, columns, *out = arg.shape
+        return node.shape == (images, groups * columns, *out)
     if isinstance(node, View):
         return len(arg.shape) == rank <= len(node.shape) and all(
             any(dim == d for dim, _ in terms) for d, (terms, _) in enumerate(node.rows)

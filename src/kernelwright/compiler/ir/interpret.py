@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.compiler.ir.capped import capped_attention
 from kernelwright.compiler.ir.ir import (
     Affine,
     Attention,
@@ -25,6 +26,7 @@ from kernelwright.compiler.ir.ir import (
     Kernel,
     Load,
     Op,
+    PartTotal,
     Program,
     Recurrence,
     Reduce,
@@ -112,11 +114,17 @@ def run_step(step: Step, memory: Memory) -> None:
         case Recurrence():
             _run_recurrence(step, memory)
         case Attention():
-            q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
-            result = torch.nn.functional.scaled_dot_product_attention(
-                q, k, v, is_causal=step.causal, scale=step.scale, enable_gqa=True
-            )
-            memory[step.result.name] = _laid_out(result, step.result)
+            memory[step.result.name] = _laid_out(_attended(step, memory), step.result)
+
+
+def _attended(step: Attention, memory: Memory) -> torch.Tensor:
+    q, k, v = (memory[tensor.name] for tensor in (step.q, step.k, step.v))
+    mask = memory[step.mask.name] if step.mask else None
+    if step.cap:
+        return capped_attention(q, k, v, mask, step.scale, step.cap)
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, mask, is_causal=step.causal, scale=step.scale, enable_gqa=True
+    )
 
 
 def resolve(structure: Any, memory: Memory) -> Any:
@@ -193,7 +201,26 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
     else:
         acc = product(step.b, a)
     outer = (*step.batch, *step.m, *step.n)
-    _run_body(outer, (), step.body, {"acc": acc.reshape([x.size for x in outer])}, memory)
+    values = {"acc": acc.reshape([x.size for x in outer])}
+    body = tuple(op for op in step.body if not isinstance(op, PartTotal))
+    _run_body(outer, (), body, values, memory)
+    for op in step.body:
+        if isinstance(op, PartTotal):
+            _total_of_parts(op, values[op.value], step, memory)
+
+
+def _total_of_parts(op: PartTotal, value: torch.Tensor, step: Contraction, memory: Memory) -> None:
+    sizes = [axis.size for axis in (*step.batch, *step.m, *step.n)]
+    columns = math.prod(axis.size for axis in step.n)
+    found = []
+    for rows in value.expand(sizes).reshape(-1, columns).split(op.rows):
+        far = rows if op.op == "sum" else (rows - rows.mean(0)).square()
+        found.append(far.sum(0).reshape([axis.size for axis in step.n]))
+    memory[op.tensor.name] = torch.empty_strided(op.tensor.shape, op.tensor.strides)
+    part = Axis("part of rows", len(found))
+    index = replace(op.index, terms=((part.name, op.tensor.strides[0]), *op.index.terms))
+    store = Store(op.tensor, index, op.value)
+    _store(store, (part, *step.n), {op.value: torch.stack(found)}, memory)
 
 
 def _run_recurrence(step: Recurrence, memory: Memory) -> None:

@@ -197,6 +197,19 @@ class Total(Store):
     """
 
 
+@dataclass(frozen=True)
+class PartTotal(Store):
+    """``tensor[part, n]`` = what ``op`` gives of ``value`` over each ``rows`` neighbouring rows of
+    a contraction, in row-major order of ``m``; the last part may have fewer rows.
+
+    The index has the axes of ``n`` alone: the part is the tensor's first dimension.
+    """
+
+    op: str
+    """'sum', or 'spread': the sum of squared distances from the part's own mean."""
+    rows: int
+
+
 Op = Load | Const | Iota | Compute | Reduce | Scan | Store
 
 
@@ -282,7 +295,7 @@ class Contraction:
     output channels in ``n``, (input channel, kernel row, kernel column) in ``k``, and bounds on
     ``a`` for its padding. ``a`` is indexed by batch, m and k axes, ``b`` by batch, k and n axes.
     The body reads the sum under the name ``acc`` (float32) and stores what it computes; it may
-    load other tensors and has no reductions or scans.
+    load other tensors and has no reductions or scans, but for totals of parts of its rows.
 
     An operand may be computed where it is read: ``a_made`` are then the ops that do so from the
     load ``a`` and others, and the last one's value is the operand. Rows that are gathered, and
@@ -323,6 +336,11 @@ class Contraction:
     def is_plain(self) -> bool:
         """Whether it is one product, or a convolution, of two operands that are in memory."""
         return not (self.a_made or self.b_made or self.groups)
+
+    @property
+    def part_totals(self) -> tuple[PartTotal, ...]:
+        """What the step adds up over parts of its rows."""
+        return tuple(op for op in self.body if isinstance(op, PartTotal))
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
@@ -382,7 +400,7 @@ class Recurrence:
 @dataclass(frozen=True)
 class Attention:
     """``softmax(q kᵀ scale) v`` over the last two of four dimensions. If ``causal``, position i
-    attends to the positions up to i."""
+    attends to the positions up to i. Several heads of q may share one of k and v."""
 
     name: str
     q: Tensor
@@ -392,11 +410,20 @@ class Attention:
     scale: float
     causal: bool
     origin: tuple[str, ...] = ()
+    cap: float = 0.0
+    """A score s becomes ``cap * tanh(s / cap)``, unless this is 0."""
+    mask: Tensor | None = None
+    """Which keys a query sees, if bool; else the mask is added to the scores. It is broadcast to
+    their shape, but has all keys."""
+    spans: tuple[Tensor, ...] = ()
+    """For each row of a bool mask, as int32: the first key that is seen, the end of the last one,
+    and the number of those that are seen."""
 
     @property
     def reads(self) -> tuple[Tensor, ...]:
         """The tensors that the step loads from."""
-        return tuple(dict.fromkeys((self.q, self.k, self.v)))
+        masks = (self.mask,) if self.mask else ()
+        return tuple(dict.fromkeys((self.q, self.k, self.v, *masks, *self.spans)))
 
     @property
     def writes(self) -> tuple[Tensor, ...]:

@@ -6,7 +6,6 @@ noticed.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 from kernelwright.compiler.ir.ir import Call, Program, Step
@@ -90,25 +89,10 @@ def handed_on(program: Program, prepared: Iterable[Step]) -> list[str]:
     return [name for name in names if name in used]
 
 
-def method_text(
-    lines: Iterable[str], sources: Iterable[str], results: Iterable[str], direct: str
-) -> str:
-    """The methods that make ``results`` from the parameters ``sources`` with ``lines``: each time,
-    and once per version of the parameters, with the launches ``direct``."""
-    body = textwrap.indent("\n".join(lines), " " * 8)
-    return f'''\
-    def _prepared_with(self, kernels):
-        """What follows from parameters alone."""
-{body}
-        return ({", ".join(results)},)
-
-    def _prepare(self):
-        """The same, made once, and again when a parameter changes."""
-        sources = ({", ".join(sources)},)
-        if any(source.is_inference() for source in sources):
-            return self._prepared_with({direct})  # torch does not count their changes
-        state = [(id(source), source.data_ptr(), source._version) for source in sources]
-        kept = kept_by(self)
-        if kept.prepared_from != state:
-            kept.prepared, kept.prepared_from = self._prepared_with({direct}), state
-        return kept.prepared'''
+def leaves_nothing(program: Program) -> bool:
+    """Return whether a run whose results nobody sees changes nothing: no buffer, and no generator
+    of random numbers."""
+    called = [step.target for step in program.steps if isinstance(step, Call)]
+    held = {tensor.name for tensor, _ in program.attributes}
+    changes = any(word in name for name in called for word in (*_RANDOM, "norm"))
+    return not (changes or program.mutations or overwritten(program) & held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -80,18 +80,16 @@ _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _LAID_BY_DEVICE = ("torch.ops.aten.scaled_dot_product_attention",)
 """Operators whose results have the memory layout of the kernel that torch chooses when it runs: the
 strides of a trace on a CPU do not hold on a GPU, nor for every length on a CPU."""
-_NO_NAMES: Mapping[str, str] = {}
 _DROPPED = frozenset({"pin_memory", "layout", "path"})  # torch.einsum finds its own path
 
 
-def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
+def call_text(call: Call, device: str) -> str:
     """Return the statement of a call, such as ``a, b = torch.f(x, 1)``.
 
-    ``device`` is the expression for the device to allocate tensors on; ``names`` has the
-    expressions for tensors that are not variables.
+    ``device`` is the expression for the device to allocate tensors on.
     """
     name = call.target.removeprefix("torch.ops.aten.").partition(".")[0]
-    args = [literal(arg, device, names) for arg in call.args]
+    args = [literal(arg, device) for arg in call.args]
     if name in _OPERATORS and not call.kwargs:
         text = f"{args[0]} {_OPERATORS[name]} {args[1]}"
     elif name == "slice":
@@ -102,9 +100,7 @@ def call_text(call: Call, device: str, names: Mapping[str, str]) -> str:
         text = f"{args[0]}.{method}({', '.join(given)})"
     else:
         args += [
-            f"{key}={literal(value, device, names)}"
-            for key, value in call.kwargs
-            if key not in _DROPPED
+            f"{key}={literal(value, device)}" for key, value in call.kwargs if key not in _DROPPED
         ]
         text = f"{_FUNCTIONS.get(name, call.target)}({', '.join(args)})"
     results = ", ".join(tensor.name for tensor in call.outputs)
@@ -140,27 +136,23 @@ def _slice_text(call: Call, args: list[str]) -> str:
     return f"{args[0]}[{', '.join([':'] * (dim % rank) + [cut])}]"
 
 
-def literal(value: Any, device: str = "", names: Mapping[str, str] = _NO_NAMES) -> str:
+def literal(value: Any, device: str = "") -> str:
     """Return Python text for an argument."""
     match value:
         case Ref(name):
-            return names.get(name, name)
+            return name
         case torch.device():
             return device
         case list():
-            return "[" + ", ".join(literal(part, device, names) for part in value) + "]"
+            return "[" + ", ".join(literal(part, device) for part in value) + "]"
         case tuple():
-            inside = ", ".join(literal(part, device, names) for part in value)
+            inside = ", ".join(literal(part, device) for part in value)
             return f"({inside},)" if len(value) == 1 else f"({inside})"
         case {"$class": str(kind), **parts}:  # structures.CLASS: an object
-            inside = (f"{key}={literal(part, device, names)}" for key, part in parts.items())
+            inside = (f"{key}={literal(part, device)}" for key, part in parts.items())
             return f"{kind.rpartition(':')[2]}({', '.join(inside)})"
         case dict():
-            return (
-                "{"
-                + ", ".join(f"{k!r}: {literal(v, device, names)}" for k, v in value.items())
-                + "}"
-            )
+            return "{" + ", ".join(f"{k!r}: {literal(v, device)}" for k, v in value.items()) + "}"
         case float() if value != value or value in (float("inf"), float("-inf")):
             return f'float("{value}")'
     return repr(value)

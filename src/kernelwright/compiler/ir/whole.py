@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from kernelwright.compiler.ir.ir import Attention, Call, Program, Recurrence, Step, Tensor
+from kernelwright.compiler.ir.ir import Attention, Call, Kernel, Program, Recurrence, Step, Tensor
 from kernelwright.compiler.ir.steps import variable
 
 Whole = TypeVar("Whole", Recurrence, Attention)
+Own = Kernel | Recurrence | Attention
 
 
 def own_calls(
-    program: Program, made_of: Callable[[Call, dict[str, Tensor]], Recurrence | Attention | None]
+    program: Program, made_of: Callable[[Call, dict[str, Tensor]], Sequence[Own]]
 ) -> Program:
-    """Return ``program`` with calls replaced by the own steps that ``made_of`` returns for them.
+    """Return ``program`` with calls replaced by the own steps that ``made_of`` returns for them, if
+    it returns any.
 
     ``made_of`` is given the call and the tensors that exist by then, by name.
     """
@@ -25,8 +27,8 @@ def own_calls(
     for step in program.steps:
         made = step.outputs if isinstance(step, Call) else step.writes
         tensors |= {tensor.name: tensor for tensor in made}
-        own = made_of(step, tensors) if isinstance(step, Call) else None
-        steps.append(replace(own, name=variable(own.name, taken)) if own else step)
+        own = made_of(step, tensors) if isinstance(step, Call) else ()
+        steps += [replace(each, name=variable(each.name, taken)) for each in own] or [step]
     return replace(program, steps=tuple(steps))
 
 
@@ -35,7 +37,8 @@ def with_tensors(step: Whole, change: Callable[[Tensor], Tensor], name: str | No
     name = name or step.name
     if isinstance(step, Attention):
         q, k, v, result = map(change, (step.q, step.k, step.v, step.result))
-        return replace(step, name=name, q=q, k=k, v=v, result=result)
+        mask, spans = step.mask and change(step.mask), tuple(map(change, step.spans))
+        return replace(step, name=name, q=q, k=k, v=v, result=result, mask=mask, spans=spans)
     return replace(
         step,
         name=name,

@@ -12,10 +12,11 @@ from torch import fx
 
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.fuse.flow import Node, Source, Unsupported, walk
+from kernelwright.compiler.ir.capped import OPERATORS
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
-from kernelwright.compiler.lower.products import DEPTHWISE, PRODUCTS
+from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_TOO, PRODUCTS
 from kernelwright.compiler.lower.sorting import SORTS
 from kernelwright.compiler.lower.table import Handler, result_of
 
@@ -59,14 +60,20 @@ def to_flow(
     called: Collection[str] = (),
     *,
     products: bool = False,
+    convolutions: bool = True,
     depthwise: bool = False,
+    narrow: bool = False,
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
-    With ``products``, matrix products, convolutions and sorts become nodes, too; with ``depthwise``
-    alone, those convolutions that are no products.
+    With ``products``, matrix products and sorts become nodes, too, and ``convolutions`` with them;
+    with ``depthwise`` alone, those convolutions that are no products; with ``narrow``, those at
+    which the library is slow, too.
     """
-    more = PRODUCTS | SORTS if products else DEPTHWISE if depthwise else {}
+    some = NARROW_TOO if narrow else DEPTHWISE if depthwise else {}
+    more = PRODUCTS | SORTS if products else some
+    if not convolutions and not depthwise:
+        more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
     flow = Flow(captured, HANDLERS | more)
     for node in captured.graph.nodes:
         if node.op == "placeholder":
@@ -150,7 +157,7 @@ def _check(node: fx.Node, made: Any, value: Any) -> None:
 
 
 def _call(flow: Flow, node: fx.Node) -> None:
-    if "kernelwright_whole" in str(node.target):
+    if "kernelwright_whole" in str(node.target) and name_of(node) not in OPERATORS:
         raise Unsupported("an operator that only own code computes")
     value = node.meta.get("val")
     if isinstance(value, torch.Tensor):

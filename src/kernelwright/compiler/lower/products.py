@@ -37,6 +37,12 @@ from kernelwright.compiler.lower.table import Handler, Result, cast, point
 from kernelwright.compiler.lower.windows import spread, windows
 
 PRODUCTS: dict[str, Handler] = {}
+NARROW, FEW_CHANNELS, LEAST_ROWS = 32, 4, 8448
+"""Output channels up to which a convolution with channels last is own code where others are the
+library's, input channels up to which memory bounds it, and least number of results of a channel.
+From 96 channels to 32, an own kernel that also adds up its rows took 0.63 of the library's time on
+an H100, and from 64 to 64 1.5 times as long (10 images of 224 by 224, 3 by 3 taps). So many rows
+are tiles for half of its processors."""
 THIN = 4
 """The most rows of an operand for which the other one is computed where it is used, again for every
 row: unpacked int4 weights, or the weights of chosen experts. With more rows it is kept in memory
@@ -197,10 +203,29 @@ def _conv_without_products(
     return conv(result, x, weight, bias, *rest)
 
 
-DEPTHWISE: dict[str, Handler] = dict.fromkeys(
-    ("conv1d", "conv2d", "conv3d"), _conv_without_products
-)
+_CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")
+DEPTHWISE: dict[str, Handler] = dict.fromkeys(_CONVOLUTIONS, _conv_without_products)
 """Convolutions that are no products: a channel's result needs this channel alone."""
+
+
+def is_narrow(image: Sequence[int], weight: Sequence[int], out: Sequence[int], dtype: str) -> bool:
+    """Return whether the library is slow at a convolution of one group with these shapes."""
+    is_whole = image[1] == weight[1] and dtype == "float32"
+    n_rows = out[0] * math.prod(out[2:])
+    is_few = THIN < weight[0] <= NARROW or (weight[1] <= FEW_CHANNELS and weight[0] > THIN)
+    return is_whole and is_few and n_rows >= LEAST_ROWS
+
+
+def _narrow_conv(
+    result: Result, x: Node, weight: Node, bias: Node | None = None, *rest: Any
+) -> Node:
+    if is_narrow(x.shape, weight.shape, result.shape, x.dtype):
+        return conv(result, x, weight, bias, *rest)
+    return _conv_without_products(result, x, weight, bias, *rest)
+
+
+NARROW_TOO: dict[str, Handler] = dict.fromkeys(_CONVOLUTIONS, _narrow_conv)
+"""The same, and convolutions at which the library is slow."""
 
 
 def _channels_innermost(weight: Node) -> Node:

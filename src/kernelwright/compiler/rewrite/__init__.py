@@ -3,12 +3,25 @@
 from kernelwright.compiler.rewrite.engine import rewrite
 from kernelwright.compiler.rewrite.table import (
     BIASES,
+    CAPPED,
     IMAGES_TOO,
     LAYOUTS,
+    ONE_TAP,
     ORDINARY,
     RULES,
     STEPS,
     Rule,
 )
 
-__all__ = ["BIASES", "IMAGES_TOO", "LAYOUTS", "ORDINARY", "RULES", "STEPS", "Rule", "rewrite"]
+__all__ = [
+    "BIASES",
+    "CAPPED",
+    "IMAGES_TOO",
+    "LAYOUTS",
+    "ONE_TAP",
+    "ORDINARY",
+    "RULES",
+    "STEPS",
+    "Rule",
+    "rewrite",
+]

@@ -114,6 +114,20 @@ def steps_as_channels(
     return call("reshape", turned, [images, n_channels, *blocks])
 
 
+def product_of_positions(
+    call: AddNode, x: fx.Node, w: fx.Node, b: fx.Node | None, stride: Sequence[int]
+) -> fx.Node:
+    """Return a convolution of one tap as a product of every position's channels with the weights,
+    with channels last."""
+    for dim, step in enumerate(stride, 2):
+        if step > 1:
+            x = call("slice", x, dim, 0, x.meta["val"].shape[dim], step)
+    rank = len(x.meta["val"].shape)
+    rows = call("permute", x, [0, *range(2, rank), 1])
+    outputs = call("linear", rows, call("reshape", w, list(w.meta["val"].shape[:2])), b)
+    return call("permute", outputs, [0, rank - 1, *range(1, rank - 1)])
+
+
 def with_bias(call: AddNode, x: fx.Node, b: fx.Node | None) -> fx.Node:
     """Return ``x`` plus the bias of its second dimension, if there is one."""
     if b is None:
@@ -126,5 +140,5 @@ COMPOSED: dict[str, Callable[..., fx.Node]] = {
     "mT": swapped, "range_sums": range_sums, "tap_sums": tap_sums, "weight_rows": weight_rows,
     "taps_as_channels": taps_as_channels, "joined_channels": joined_channels,
     "summed_taps": summed_taps, "with_bias": with_bias, "steps_as_channels": steps_as_channels,
-    "flipped": flipped, "boxed": boxed,
+    "flipped": flipped, "boxed": boxed, "product_of_positions": product_of_positions,
 }  # fmt: skip

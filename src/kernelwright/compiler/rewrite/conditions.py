@@ -15,6 +15,8 @@ from kernelwright.compiler.rewrite.terms import rank_of, real_value, shape_of, t
 
 ASSUMES = "assumes"
 """Key under which a condition returns a node whose value it has inspected."""
+WIDEST_CAPPED = 256
+"""Largest head whose attention is one kernel of our own."""
 Condition = Callable[[Bindings], dict[str, Any] | None]
 _NON_NEGATIVE = ("relu", "sigmoid", "softmax", "exp", "abs", "square", "hardsigmoid")
 
@@ -49,9 +51,26 @@ def attention(found: Bindings) -> dict[str, Any] | None:
         return None
     if "infinite" in found and found["infinite"] != -math.inf:
         return None
+    if found.get("dtype", v.meta["val"].dtype) != q.meta["val"].dtype:
+        return None
     if mask is not None and "infinite" not in found and not _is_float(mask):
         return None
     return {"scale": float(factor)}  # type: ignore[arg-type]
+
+
+def capped_attention(found: Bindings) -> dict[str, Any] | None:
+    """Like ``attention``, in 16 bits with alike heads; what is in the tanh is multiplied by a
+    number, or divided by one, and so is the tanh itself multiplied."""
+    extra, cap = attention(found), found["cap"]
+    if extra is None or not _is_number(cap) or cap <= 0:
+        return None
+    factor = found.get("r") or (1.0 / found["c"] if _is_number(found.get("c")) else None)
+    q, k, v = (found[name].meta["val"] for name in "qkv")
+    is_narrow = {x.dtype for x in (q, k, v)} in ({torch.bfloat16}, {torch.float16})
+    if not _is_number(factor) or not is_narrow or k.shape != v.shape:
+        return None
+    is_fit = q.shape[-1] <= WIDEST_CAPPED
+    return {"scale": extra["scale"] * factor * cap, "cap": float(cap)} if is_fit else None
 
 
 def attention_of_three(found: Bindings) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import fx
 
+from kernelwright.compiler.rewrite.conditions import plain_weight
 from kernelwright.compiler.rewrite.pattern import Bindings
 from kernelwright.compiler.rewrite.terms import rank_of, shape_of
 
@@ -129,6 +130,15 @@ def wide_steps(found: Bindings) -> dict[str, Any] | None:
     whole = [s * t for s, t in zip(stride, taps, strict=True)]
     zeros, one = [0] * len(out), [1] * len(out)
     return {"sizes": sizes, "whole": whole, "zeros": zeros, "one": one}
+
+
+def one_tap(found: Bindings) -> dict[str, Any] | None:
+    """There are one tap, one group and no padding, and numbers have 16 bits."""
+    weight = found["w"].meta["val"]
+    is_one = all(n == 1 for n in (*weight.shape[2:], found["groups"]))
+    if not is_one or any(found["padding"]) or weight.dtype.itemsize != 2:
+        return None
+    return plain_weight(found)
 
 
 def factor_of_convolution(found: Bindings) -> dict[str, Any] | None:

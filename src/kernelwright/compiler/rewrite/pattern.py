@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from kernelwright.compiler.ir import capped
 from kernelwright.compiler.rewrite.composed import COMPOSED
 from kernelwright.compiler.rewrite.terms import term_of
 from kernelwright.core.syntax import parse_expression
@@ -101,7 +102,8 @@ def call(graph: fx.Graph, op: str, *args: Any, **kwargs: Any) -> fx.Node:
     """Return a new node for the ATen operator, with its (fake) value."""
     if op in COMPOSED:
         return COMPOSED[op](partial(call, graph), *args, **kwargs)
-    target = getattr(getattr(torch.ops.aten, op), _OVERLOADS.get(op, "default"))
+    library = torch.ops.kernelwright_whole if op in capped.OPERATORS else torch.ops.aten
+    target = getattr(getattr(library, op), _OVERLOADS.get(op, "default"))
     node = graph.create_node("call_function", target, args, kwargs, name=op)
     values, named = fx.node.map_arg((args, kwargs), lambda arg: arg.meta["val"])
     fake = next(arg.meta["val"] for arg in node.all_input_nodes)

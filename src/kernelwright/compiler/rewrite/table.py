@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernelwright.compiler.rewrite import conditions as on
@@ -24,30 +25,31 @@ class Rule:
     source: str
 
 
+_SCORES = ("matmul(q, mT(k))", "mul(matmul(q, mT(k)), s)", "div(matmul(q, mT(k)), d)")
+"""Scores are not scaled, or multiplied or divided by a number."""
+_MASKED = (
+    ("{}", "None"),
+    ("add({}, mask)", "mask"),
+    ("masked_fill({}, mask, infinite)", "logical_not(mask)"),
+)
+"""The mask is absent, added, or filled in."""
+_WEIGHTS = ("softmax({}, -1)", "cast(wide_softmax({}, -1), dtype)")
+"""The softmax is that of torch, or one of 16 bits in float32."""
+
+
 def _attention() -> list[Rule]:
-    """Scores are multiplied or divided by a number, or not scaled; the mask is absent, added, or
-    filled in."""
-    scores = {
-        "": "matmul(q, mT(k))",
-        "mul": "mul(matmul(q, mT(k)), s)",
-        "div": "div(matmul(q, mT(k)), d)",
-    }
-    masked = {
-        "": ("{}", "None"),
-        "added mask": ("add({}, mask)", "mask"),
-        "filled mask": ("masked_fill({}, mask, infinite)", "logical_not(mask)"),
-    }
     causal = [
         Rule(
             name="softmax(mask(Q·Kᵀ·s))·V with a causal mask is causal attention",
-            pattern=f"matmul(softmax(masked_fill({score}, mask, infinite), -1), v)",
+            pattern=f"matmul({weights.format(f'masked_fill({score}, mask, infinite)')}, v)",
             replacement="scaled_dot_product_attention(q, k, v, None, 0.0, True, scale=scale)",
             when=on.causal_attention,
             holds="four dimensions with equal batch, heads and length; the mask follows from "
             "buffers and is true exactly above the diagonal, which the candidate checks",
             source="definition of is_causal, torch.nn.functional.scaled_dot_product_attention",
         )
-        for score in scores.values()
+        for score in _SCORES
+        for weights in _WEIGHTS
     ]
     heads_joined = Rule(
         name="softmax(Q·Kᵀ)·V over three dimensions is scaled dot product attention",
@@ -61,16 +63,34 @@ def _attention() -> list[Rule]:
     return [*causal, heads_joined] + [
         Rule(
             name="softmax(Q·Kᵀ·s)·V is scaled dot product attention",
-            pattern=f"matmul(softmax({form.format(score)}, -1), v)",
+            pattern=f"matmul({weights.format(form.format(score))}, v)",
             replacement=f"scaled_dot_product_attention(q, k, v, {mask}, 0.0, False, scale=scale)",
             when=on.attention,
             holds="four dimensions with equal batch and heads; no row is masked altogether "
             "(the softmax of such a row is not a number)",
             source="definition, Vaswani et al. 2017, eq. 1",
         )
-        for score in scores.values()
-        for form, mask in masked.values()
+        for score in _SCORES
+        for form, mask in _MASKED
+        for weights in _WEIGHTS
     ]
+
+
+def _capped() -> Iterator[Rule]:
+    for score in _SCORES:
+        for inside in (f"div({score}, c)", f"mul({score}, r)"):
+            for form, mask in _MASKED:
+                for weights in _WEIGHTS:
+                    scores = form.format(f"mul(tanh({inside}), cap)")
+                    yield Rule(
+                        name="softmax(cap·tanh(Q·Kᵀ·s/cap))·V is capped attention",
+                        pattern=f"matmul({weights.format(scores)}, v)",
+                        replacement=f"capped_attention(q, k, v, {mask}, scale, cap)",
+                        when=on.capped_attention,
+                        holds="four dimensions with equal batch and heads, in 16 bits; no row is "
+                        "masked altogether",
+                        source="definition, Gemma 2 (2024), section 2",
+                    )
 
 
 def _means_of_convolutions() -> list[Rule]:
@@ -283,6 +303,8 @@ def _steps_as_channels(n: int) -> Rule:
     )
 
 
+CAPPED: tuple[Rule, ...] = tuple(_capped())
+"""Rules for dialects with a kernel for attention whose scores are capped."""
 STEPS: tuple[Rule, ...] = tuple(map(_steps_as_channels, (1, 2, 3)))
 """Rules that turn strided convolutions of few channels into ones that suit tensor cores."""
 BIASES: tuple[Rule, ...] = (
@@ -317,6 +339,21 @@ def _layouts(image: str) -> tuple[Rule, ...]:
 LAYOUTS: tuple[Rule, ...] = _layouts("x")
 """Rules that change how values are laid out in memory, for a separate variant: they may win or
 lose."""
+_ONE_TAP = "contiguous(x, memory_format=layout), w, b, stride"
+ONE_TAP: tuple[Rule, ...] = tuple(
+    Rule(
+        "a convolution of one tap is a product with every position of the image",
+        f"conv{n}d(x, w, b, {_PLAIN})",
+        f"product_of_positions({_ONE_TAP})",
+        onc.one_tap,
+        "one tap, one group, no padding; numbers of 16 bits",
+        "definition: y[o] = Σ_c x[c, s·o] w[c]",
+    )
+    for n in (2, 3)
+)
+"""Rules that make products of convolutions in 16 bits, for a variant with channels last: what
+follows a product is computed before it is stored, and the library's convolutions have nothing but
+a bias behind them. In float32 a product would be more exact than the convolution, and slower."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
 """Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
 takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in

@@ -1,6 +1,8 @@
 """Terms: graph nodes in a canonical form, so that one pattern matches all spellings.
 
 softmax(x, -1)                dimensions count from the end
+wide_softmax(x, -1)           of 16 bits in float32
+cast(x, dtype)                also to and _to_copy, if they change nothing else
 sum(x, (-1,), True)           dimensions sorted, keepdim always given; mean, amax, ... alike
 mT(x)                         any exchange of the last two dimensions
 matmul(a, b)                  also mm and bmm
@@ -69,7 +71,8 @@ def term_of(node: fx.Node) -> Term | None:
         return None
     name = name_of(node)
     if name in (*REDUCTIONS, *_SOFTMAXES) and _is_converted(node):
-        return None
+        is_wide = name == "softmax" and node.meta["val"].dtype is torch.float32
+        return _softmax(node, "wide_softmax") if is_wide else None
     if name in ("transpose", "permute", "t", "numpy_T") and _swaps_last_two(node):
         return Term("mT", (node.args[0],))
     if name in ("max", "min") and _is_of_two(node):
@@ -180,6 +183,13 @@ def _softmax(node: fx.Node, name: str) -> Term:
     return Term(name, (node.args[0], node.args[1] % rank - rank))  # type: ignore[operator]
 
 
+def _cast(node: fx.Node, name: str) -> Term | None:
+    given = dict(node.kwargs)
+    dtype = given.pop("dtype", None) or (node.args[1] if len(node.args) > 1 else None)
+    is_plain = isinstance(dtype, torch.dtype) and len(node.args) <= 2 and not any(given.values())
+    return Term("cast", (node.args[0], dtype)) if is_plain else None
+
+
 def _unchanged(node: fx.Node, name: str) -> Term:
     return Term(name, node.args)
 
@@ -199,6 +209,7 @@ _CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh"), _clamp),
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _average_pool),
     "linear": _linear,
+    **dict.fromkeys(("to", "_to_copy"), _cast),
     "clone": _unchanged,
 }
 """ATen operator → the function that brings its nodes to canonical form."""

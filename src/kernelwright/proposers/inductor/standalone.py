@@ -14,7 +14,6 @@ from kernelwright.compiler.candidate.guard import (
     inputs_table,
     known_table,
     modules_table,
-    weights_table,
 )
 from kernelwright.compiler.candidate.module import (
     Face,
@@ -69,8 +68,7 @@ def standalone(generated: Generated, task: Task) -> str:
     body = _Body(made.kernels, generated.returns_one, is_mps).cleaned(call)
     names = _bound(body, made.kernels)
     forward = _forward(generated, reference.signature, names, body)
-    looks = any(not argument.is_input for argument in generated.arguments)
-    checks = checks_text(generated.device.partition(":")[0], weights=looks)
+    checks = checks_text(generated.device.partition(":")[0])
     guard = f"{checks}\n\n\n{_expected(generated, reference.signature)}"
     model = f"class ModelNew({reference.bases}):\n{reference.body}\n\n{forward}"
     view = VIEW if "_view(" in forward else ""
@@ -182,8 +180,7 @@ def _expected(generated: Generated, signature: str) -> str:
     given = [(_value(a, _passed(signature)), form) for a, form in forms if a.is_input]
     weights = [(a.path, form) for a, form in forms if not a.is_input]
     tables = [inputs_table("EXPECTED", given), known_table("KNOWN")]
-    tables.append(modules_table("MODULES", generated.modules))
-    return "\n\n".join([*tables, weights_table("WEIGHTS", weights)] if weights else tables)
+    return "\n\n".join([*tables, modules_table("MODULES", generated.modules, weights)])
 
 
 def _passed(signature: str) -> list[str]:
@@ -218,7 +215,7 @@ def _forward(generated: Generated, signature: str, names: list[str], body: ast.M
         described=generated.modules,
     )
     ways = MPS_WAYS if generated.device == "mps" else WAYS
-    guard = guard_text(face, signature, tensors, ways, weights=len(tensors) < len(values))
+    guard = guard_text(face, signature, tensors, ways)
     lines = [
         *dispatch_lines(face),
         *(f"{name} = {value}" for name, value in zip(names, values, strict=True)),

@@ -15,11 +15,15 @@ from torch import fx
 
 from kernelwright.compiler.capture.recurrent import CELLS
 from kernelwright.compiler.codegen.triton.convolution_schedule import LEAST_CHANNELS
+from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.lower.graph import name_of
+from kernelwright.compiler.lower.products import is_narrow
 from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
 
 OWN, FUSED = "fused, own matmul", "fused"
 ORDINARY, LAST = "fused, plain convolutions", "fused, channels last"
+NARROW = "fused, channels last, narrow convolutions"
+POSITIONS = "fused, channels last, own products"
 MANY = 6
 """Number of convolutions above which the first candidate is in CUDA, which compiles its many
 kernels at once, and leaves convolutions to the library: building own ones takes one to two seconds
@@ -41,11 +45,15 @@ class Convolution:
     groups: int
     is_transposed: bool
     has_steps: bool
+    is_narrow: bool = False
+    """Whether its numbers have 16 bits."""
+    is_slow: bool = False
+    """Whether the library is slow at it with channels last."""
 
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
     """Return all convolutions, the heaviest first."""
-    found = [(_weight(node, term), _described(term)) for node, term in _convolved(graphs)]
+    found = [(_weight(node, term), _described(node, term)) for node, term in _convolved(graphs)]
     return [described for _, described in sorted(found, key=lambda one: -one[0])]
 
 
@@ -65,13 +73,20 @@ def _weight(node: fx.Node, term: Term) -> int:
     return math.prod(shape_of(at)[2:]) * shape_of(at)[0] * math.prod(shape_of(term.args[1]))
 
 
-def _described(term: Term) -> Convolution:
+def _described(node: fx.Node, term: Term) -> Convolution:
     weight, stride = shape_of(term.args[1]), term.args[3]
+    image, dtype = shape_of(term.args[0]), dtype_name(node.meta["val"].dtype)
     is_transposed = "transpose" in term.op
     groups = term.args[6]
     channels = weight[0] // groups if is_transposed else weight[1]
     return Convolution(
-        len(weight) - 2, channels, groups, is_transposed, any(s != 1 for s in stride)
+        len(weight) - 2,
+        channels,
+        groups,
+        is_transposed,
+        has_steps=any(s != 1 for s in stride),
+        is_narrow=term.args[1].meta["val"].dtype.itemsize == 2,
+        is_slow=not is_transposed and is_narrow(image, weight, shape_of(node), dtype),
     )
 
 
@@ -102,7 +117,8 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     """Return the (variant, dialect) pairs to try first for these convolutions and operators.
 
     They are the best one and three different ones. Networks run with channels last first, as the
-    library's compiler runs them: its convolutions then change no layouts.
+    library's compiler runs them: its convolutions then change no layouts. So do transposed
+    convolutions of wide steps: of six such tasks it was the fastest for all on an H100.
     """
     if not names.isdisjoint(CELLS):
         return ((OWN, "cuda"), (OWN, "cuda"), (OWN, "cuda"))
@@ -111,17 +127,22 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
     if not found:
         return ()
     own, fused, heaviest = (OWN, "triton"), (FUSED, "triton"), found[0]
+    is_slow = len(found) > 1 and any(each.is_slow for each in found)
+    last = (NARROW if is_slow else LAST, "triton")
     if len(found) > MANY and heaviest.n_dims == 1:
         return ((FUSED, "cuda"), fused, own)
     if len(found) > MANY:
-        return ((LAST, "cuda"), (FUSED, "cuda"), (LAST, "triton"), own)
+        ways = ((LAST, "cuda"), (FUSED, "cuda"), last, own)
+        return ((POSITIONS, "triton"), *ways) if heaviest.is_narrow else ways
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)
     if heaviest.is_transposed and not heaviest.has_steps and heaviest.n_dims != 2:
         return (own, (ORDINARY, "triton"), fused, own)
+    if heaviest.is_transposed and heaviest.has_steps:
+        return (last, own, last, fused)
     if heaviest.channels < LEAST_CHANNELS:
         return (own, own, fused, own)
-    return (own, fused, (LAST, "triton"), own)
+    return (own, fused, last, own)
 
 
 def in_order(

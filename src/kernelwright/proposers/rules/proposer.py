@@ -19,6 +19,7 @@ from kernelwright.compiler.candidate.training import TrainedModule, open_trained
 from kernelwright.compiler.capture.capture import CannotCapture, Captured
 from kernelwright.compiler.capture.free import Freed
 from kernelwright.compiler.codegen.base import Emitted, Emitter, Schedule, Target
+from kernelwright.compiler.codegen.gpu.moments import with_moments
 from kernelwright.compiler.codegen.outline import is_product
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.flow import Unsupported
@@ -59,7 +60,12 @@ from kernelwright.proposers.rules.order import (
     is_mostly_products,
     operators,
 )
-from kernelwright.proposers.rules.variants import Variant, variants, variants_for_training
+from kernelwright.proposers.rules.variants import (
+    Variant,
+    is_for_convolutions,
+    variants,
+    variants_for_training,
+)
 
 EMITTERS = {
     "torch": "kernelwright.compiler.codegen.torch.emitter:LibraryEmitter",
@@ -313,7 +319,12 @@ def _examples(program: Program) -> list[dict[str, int]]:
 def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
     graph, lineage = rewrite(captured, variant.rules)
     return assemble_supported(
-        graph, variant.fusion, emitter.supports, products=variant.products, lineage=lineage
+        graph,
+        variant.fusion,
+        emitter.supports,
+        products=variant.products,
+        lineage=lineage,
+        finish=with_moments if variant.fusion.moments else None,
     )
 
 
@@ -345,8 +356,10 @@ def proposals(brief: Brief) -> Generator[Proposal, None, str]:
 def first_proposals(opened: OpenedTask, n_schedules: int = N_FIRST) -> Iterator[Proposal]:
     """Yield the first schedule of every variant and dialect, then the second ones, and so on, at
     most so many of each."""
-    pairs = [(way, emitter) for way in opened.variants for emitter in emitters(opened.brief)]
     graphs = [part.captured.graph for part in opened.parts]
+    has_convolutions = any(name.startswith("conv") for name in operators(graphs))
+    ways = [w for w in opened.variants if has_convolutions or not is_for_convolutions(w)]
+    pairs = [(way, emitter) for way in ways for emitter in emitters(opened.brief)]
     on_gpu = graphs if opened.brief.device.kind == "cuda" else []
     lines: dict[tuple[str, str], Iterator[Proposal]] = {}
     order = []

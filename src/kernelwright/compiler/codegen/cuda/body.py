@@ -15,6 +15,7 @@ from kernelwright.compiler.codegen.gpu.text import affine, grouped
 from kernelwright.compiler.ir.indexing import exceeds
 from kernelwright.compiler.ir.ir import (
     NARROW,
+    Affine,
     Axis,
     Bound,
     Compute,
@@ -57,13 +58,29 @@ class Point:
 
 
 def packs(op: Load | Store, point: Point) -> bool:
-    """Return whether a load or store moves its lanes as one aligned pack of neighbours."""
+    """Return whether a load or store moves its lanes as one aligned pack of neighbours, all of them
+    inside the bounds or none."""
     if point.vector == 1 or op.index.coefficient(point.along) != 1 or isinstance(op, Total):
         return False
-    if isinstance(op, Load) and (op.bounds or op.gather):
-        return False
-    rest = [c for axis, c in op.index.terms if axis != point.along]
-    return all(c % point.vector == 0 for c in (*rest, op.index.offset))
+    if isinstance(op, Load):
+        apart = [b for b in op.bounds if not _holds_together(b, point)]
+        if op.gather or apart:
+            return False
+    return _is_aligned(op.index, point)
+
+
+def _holds_together(bound: Bound, point: Point) -> bool:
+    """Return whether a bound holds for all lanes of a pack or for none."""
+    step = bound.index.coefficient(point.along)
+    ends = (bound.low, bound.high)
+    is_whole = step == 1 and all(end % point.vector == 0 for end in ends)
+    return step == 0 or (is_whole and _is_aligned(bound.index, point))
+
+
+def _is_aligned(index: Affine, point: Point) -> bool:
+    """Return whether an index is a multiple of the vector at the first lane of every pack."""
+    rest = [c for axis, c in index.terms if axis != point.along]
+    return all(c % point.vector == 0 for c in (*rest, index.offset))
 
 
 def packed_tensors(kernel: Kernel, axes: tuple[Axis, ...], vector: int) -> set[str]:
@@ -138,13 +155,27 @@ class Body:
         loaded: dict[str, str] = {}
         for op in ops:
             if isinstance(op, Load) and packs(op, point):
-                name = self.names.new(f"{op.name}_pack")
-                index = affine(op.index, point.axis_text)
-                self.lines.add(
-                    f"const auto {name} = load_pack<{point.vector}>({op.tensor.name} + {index});"
-                )
-                loaded[op.name] = name
+                loaded[op.name] = self._load_pack(op, point)
         return loaded
+
+    def _load_pack(self, op: Load, point: Point) -> str:
+        """Load a pack, or fill it where it is out of bounds; return its name."""
+        name = self.names.new(f"{op.name}_pack")
+        index = affine(op.index, point.axis_text)
+        text = f"load_pack<{point.vector}>({op.tensor.name} + {index});"
+        conditions = [c for bound in op.bounds for c in inside(bound, point)]
+        if not conditions:
+            self.lines.add(f"const auto {name} = {text}")
+            return name
+        ctype, dtype = self.language.types[op.tensor.dtype], op.tensor.dtype
+        self.lines.add(f"Pack<{ctype}, {point.vector}> {name} = {{}};")
+        self.lines.add(f"if ({' && '.join(conditions)}) {name} = {text}")
+        if op.fill:
+            place, fill = f"{name}.lane[lane]", self.language.literal(op.fill, held(dtype))
+            is_narrow = dtype in NARROW
+            put = self.language.put(place, fill, dtype) if is_narrow else f"{place} = {fill};"
+            self.lines.add(f"else for (int lane = 0; lane < {point.vector}; ++lane) {{ {put} }}")
+        return name
 
     def declare_packs(self, ops: Iterable[Op], point: Point) -> dict[int, str]:
         """Declare the packs that the loop over lanes fills; return them by the identity of their
@@ -169,8 +200,9 @@ class Body:
     def from_pack(self, op: Load, pack: str) -> None:
         """Define a value as one lane of a pack."""
         text = f"{pack}.lane[lane]"
-        is_narrow = op.tensor.dtype in NARROW
-        self.define(op.name, self.language.widened(text) if is_narrow else text, op.tensor.dtype)
+        if op.tensor.dtype in NARROW:
+            text = self.language.widened(text)
+        self.define(op.name, text, op.tensor.dtype)
 
     def into_pack(self, op: Store, pack: str) -> None:
         """Write a value to one lane of a pack."""

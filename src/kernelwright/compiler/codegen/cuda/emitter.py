@@ -54,7 +54,8 @@ class CudaEmitter:
         if any(tensor.dtype not in self.language.types for tensor in (*step.reads, *step.writes)):
             return False
         if isinstance(step, Contraction):
-            return is_thin(step) and step.is_plain and not step.stretches
+            is_loop = is_thin(step) and step.is_plain and not step.stretches
+            return is_loop and not step.part_totals
         scans = [op for op in step.body if isinstance(op, Scan)]
         if any(op.op == "decay" for op in scans):
             return False

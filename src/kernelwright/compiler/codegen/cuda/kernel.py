@@ -169,7 +169,9 @@ class _Writer:
             f"place += THREADS * ({self.index})gridDim.x{step}) {{"
         )
         self._axes("place", self.kernel.outer, self.point)
-        if self.vector > 1:
+        if self.vector > 1 and self.kernel.inner:
+            self._vector_of_windows()
+        elif self.vector > 1:
             self._vector_of_points()
         else:
             for part in self.passes:
@@ -184,6 +186,42 @@ class _Writer:
         point = Point(self.point.axis_text, self.point.sizes, vector=self.vector, along=along)
         self._over_lanes(self.kernel.body, point)
 
+    def _vector_of_windows(self) -> None:
+        """Write loops over windows for a pack of neighbours. What is computed before them is
+        written where it is used: the same for every window, it is computed once."""
+        along = self.kernel.outer[-1].name
+        point = Point(dict(self.point.axis_text), self.point.sizes, vector=self.vector, along=along)
+        windows, after = self.passes
+        before = tuple(op for op in windows.outer if not isinstance(op, Store))
+        own = {}
+        for op in windows.reduces:
+            name = self.body.names.new(f"{op.name}_own")
+            ctype, start = self.language.types[self._dtype(op)], self._start_of(op)
+            start = ", ".join([start] * self.vector)
+            self.lines.add(f"{ctype} {name}[{self.vector}] = {{{start}}};")
+            own[op.name] = f"{name}[lane]"
+        outside, self.body = self.body, self.body.fork()
+        self._open_window(point)
+        self._over_lanes((*before, *windows.inner), point, own=own)
+        for _ in self.kernel.inner:
+            self._close()
+        self.body = outside
+        for op in windows.reduces:
+            self.body.values[op.name] = Value(own[op.name], held(op.dtype))
+        self._over_lanes((*windows.outer, *after.outer), point)
+
+    def _open_window(self, point: Point, *, reverse: bool = False) -> None:
+        """Open loops over the inner axes."""
+        for axis in self.kernel.inner:
+            name = self.body.names.new(axis.name)
+            point.axis_text[axis.name] = name
+            if self.n_columns <= 64:
+                self.lines.add("#pragma unroll")
+            if reverse:
+                self._open(f"for (int {name} = {axis.size - 1}; {name} >= 0; --{name}) {{")
+            else:
+                self._open(f"for (int {name} = 0; {name} < {axis.size}; ++{name}) {{")
+
     def _walk_window(self, part: Pass) -> None:
         """Write nested loops over the inner axes; scans run along them."""
         own = {op.name: self._accumulator(op) for op in part.reduces}
@@ -191,15 +229,7 @@ class _Writer:
         carries = {op.name: self._carry(op) for op in scans}
         outside, self.body = self.body, self.body.fork()
         point = Point(dict(self.point.axis_text), self.point.sizes)
-        for axis in self.kernel.inner:
-            name = self.body.names.new(axis.name)
-            point.axis_text[axis.name] = name
-            if self.n_columns <= 64:
-                self.lines.add("#pragma unroll")
-            if any(op.reverse for op in scans):
-                self._open(f"for (int {name} = {axis.size - 1}; {name} >= 0; --{name}) {{")
-            else:
-                self._open(f"for (int {name} = 0; {name} < {axis.size}; ++{name}) {{")
+        self._open_window(point, reverse=any(op.reverse for op in scans))
         at = row_number(self.kernel.inner, point.axis_text)
         for op in part.inner:
             if isinstance(op, Reduce):

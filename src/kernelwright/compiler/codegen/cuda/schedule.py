@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kernelwright.compiler.codegen.cuda.body import widest
 from kernelwright.compiler.codegen.cuda.groups import GROUP_THREADS, blocks_together
 from kernelwright.compiler.codegen.gpu.nest import Nest, nest
+from kernelwright.compiler.codegen.gpu.passes import passes
 from kernelwright.compiler.codegen.gpu.schedule import (
     LEAST_COLUMN,
     MOST_COLUMN,
@@ -22,7 +23,7 @@ from kernelwright.compiler.codegen.gpu.schedule import (
 from kernelwright.compiler.codegen.gpu.stages import can_split
 from kernelwright.compiler.codegen.gpu.totals import SHARES, shares, totals
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
-from kernelwright.compiler.ir.ir import Kernel, Load, Store
+from kernelwright.compiler.ir.ir import Kernel, Load, Reduce, Scan, Store
 
 MAX_KEPT = 32
 """Number of values of one row that a thread keeps in registers; more would spill."""
@@ -38,7 +39,7 @@ def kernel_choices(kernel: Kernel) -> list[Knobs]:
     if shape.kind == "point":
         options = _points(kernel, shape)
     elif shape.kind == "window" or (shape.has_scan and shape.kind == "column"):
-        options = [{"shape": "lanes", "threads": threads} for threads in (256, 128, 512)]
+        options = _windows(kernel)
     elif shape.kind == "row":
         options = _rows(kernel, shape)
     else:
@@ -62,6 +63,28 @@ def _points(kernel: Kernel, shape: Nest) -> list[Knobs]:
         for count in (threads, 2 * threads):
             options.append({"shape": "lanes", "threads": count, "vector": width})
     return options
+
+
+def _windows(kernel: Kernel) -> list[Knobs]:
+    """Return knobs with a window for each thread, or a pack of neighbouring ones, as channels are
+    if they are last."""
+    options: list[Knobs] = [{"shape": "lanes", "threads": threads} for threads in (256, 128, 512)]
+    vector = _window_vector(kernel)
+    packed = [{**knobs, "vector": vector} for knobs in options] if vector > 1 else []
+    return [*packed, *options]
+
+
+def _window_vector(kernel: Kernel) -> int:
+    """Return the widest vector for a loop over windows: one that has a single pass, without scans
+    and positions."""
+    has_others = any(
+        isinstance(op, Scan) or (isinstance(op, Reduce) and op.op.startswith("arg"))
+        for op in kernel.body
+    )
+    sequence = passes(kernel)
+    if has_others or len(sequence) != 2 or sequence[1].inner:
+        return 1
+    return _vector(kernel, inner=False)
 
 
 def _row(threads: int, vector: int, *, rows: int = 1, keep: bool = False, parts: int = 1) -> Knobs:
@@ -177,7 +200,10 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
 
 def _space(kernel: Kernel, knobs: Knobs) -> StepSpace:
     inner = knobs["shape"] != "lanes"
-    widest_vector = _vector(kernel, inner=inner) if knobs["shape"] != "column" else 1
+    widest_vector = 1
+    if knobs["shape"] != "column":
+        is_window = not inner and bool(kernel.inner)
+        widest_vector = _window_vector(kernel) if is_window else _vector(kernel, inner=inner)
     return StepSpace(
         (
             Knob("threads", powers_of_two(32 if knobs["shape"] != "column" else 8, 1024)),

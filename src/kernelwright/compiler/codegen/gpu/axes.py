@@ -176,7 +176,7 @@ def as_loops(step: Contraction) -> Kernel:
     bound by memory and gains nothing from tiles.
 
     Not covered: transposed convolutions, whose positions no index expression gives, operands that
-    are computed, and groups of rows.
+    are computed, groups of rows, and totals of parts.
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
     product: list[Op] = [

@@ -3,52 +3,42 @@ kernels."""
 
 from __future__ import annotations
 
-RUNNER = "replayed"
+RUNNER, BEGINNER = "replayed", "begun"
 REPLAY = '''\
 class Replay:
     """A module's forward as one CUDA graph.
 
     Inputs are copied into the graph's tensors and outputs are cloned out of it, so that a caller
-    never holds its memory. Captured anew when a parameter or a buffer has moved or changed; what
-    a replay writes to a buffer (running statistics) counts as no change, since the graph reads it.
+    never holds its memory. Captured anew when a weight has moved or changed; what a replay writes
+    to a buffer (running statistics) counts as no change, since the graph reads it.
     """
 
-    def __init__(self):
-        self.state = None
+    numbers = None
 
-    def __call__(self, module, steps, inputs):
-        if self.state is None or self.is_stale():
-            self.capture(module, steps, inputs)
-            self.watch(module)
+    def __call__(self, work, steps, inputs):
+        if self.numbers is None or not self.numbers.are_same():
+            if any(weight.is_inference() for weight in work.weights):
+                return steps(*inputs)  # torch does not count their changes
+            self.capture(work.weights, steps, inputs)
+            self.forms, self.made = form_guards(inputs), work.made
+            self.numbers = Numbers(work.weights)
+        return self.run(inputs)
+
+    def can_begin(self, work, inputs):
+        """Whether it can run before anybody has looked at the weights: inputs are of the same form,
+        in the same of torch's modes, and all memory that it reads is still there."""
+        is_there = self.numbers and not self.numbers.freed and self.made is work.made
+        return is_there and self.forms.check(*inputs)
+
+    def run(self, inputs):
         for own, given in zip(self.inputs, inputs):
             copied(given, own)
         self.graph.replay()
         return cloned(self.outputs)
 
-    def watch(self, module):
-        """Note what the module has, where its tensors lie and how often each was changed. The GPU
-        waits while this is looked up again: to walk through all modules would take longer."""
-        modules = list(module.modules())
-        tables = [(part._parameters, part._buffers, part._modules) for part in modules]
-        self.tables = [table.values() for group in tables for table in group if table]
-        self.tables.append((Replay,))  # an end, which is elsewhere where parts came or went
-        self.parts = [*itertools.chain.from_iterable(self.tables)]
-        self.held = [*module.parameters(), *module.buffers()]
-        self.state = self.versions()
-
-    def is_stale(self):
-        """Whether a part or a tensor of the module is not what it was."""
-        parts = itertools.chain.from_iterable(self.tables)
-        return not all(map(operator.is_, parts, self.parts)) or self.state != self.versions()
-
-    def versions(self):
-        """Where the tensors lie, and how often each was changed."""
-        places = [*map(torch.Tensor.data_ptr, self.held)]
-        return places, [tensor._version for tensor in self.held]
-
-    def capture(self, module, steps, inputs):
+    def capture(self, weights, steps, inputs):
         self.inputs = [copied(tensor) for tensor in inputs]
-        buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
+        buffers = [(w, w.clone()) for w in weights if not isinstance(w, torch.nn.Parameter)]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):  # compiles kernels and makes library handles first
@@ -93,8 +83,32 @@ N_REPLAYS = 8  # of one module; each holds its own memory
 _replaying = threading.Lock()  # a graph has one set of inputs, and captures exclude each other
 
 
-def replayed(module, steps, inputs):
-    """Return ``steps(*inputs)``, run as the module's own graph for these sizes.
+def sizes_of(inputs):
+    """The shapes of the inputs; None for what is no tensor."""
+    return tuple([getattr(value, "shape", None) for value in inputs])
+
+
+def begun(described, module, inputs):
+    """The graph of an earlier call like this one, and its result; None where there is no such.
+
+    The GPU computes while the CPU looks whether the module is as it was then. If it is not, nobody
+    sees the result.
+    """
+    if is_dynamo_compiling() or torch.cuda.is_current_stream_capturing():
+        return None
+    kept = module.__dict__.get("_kept")
+    look = kept and kept.looks.get(described)
+    if not look or not look.work or look.reason or (look.wanting and torch.is_grad_enabled()):
+        return None
+    with _replaying:
+        replay = (look.work.replays or {}).get(sizes_of(inputs))
+        can_begin = replay and replay.can_begin(look.work, inputs)
+        return (replay, replay.run(inputs)) if can_begin else None
+
+
+def replayed(work, steps, inputs, early=None):
+    """Return ``steps(*inputs)``, run as a graph for these sizes, which is part of the ``work``, or
+    the result that was ``begun`` early if it still holds.
 
     Other sizes than the first call's have one from their second call on: a batch that never comes
     again is not worth a capture. In a capture of the caller's own the steps are part of it.
@@ -102,12 +116,14 @@ def replayed(module, steps, inputs):
     if torch.cuda.is_current_stream_capturing():
         return steps(*inputs)
     with _replaying:
-        kept = kept_by(module)
-        kept.replay = replays = kept.replay or {}
-        sizes = tuple(tensor.shape for tensor in inputs)
+        work.replays = replays = work.replays or {}
+        sizes = sizes_of(inputs)
         if sizes not in replays and len(replays) < N_REPLAYS:
             replays[sizes] = Replay()
             if len(replays) > 1:
                 return steps(*inputs)
-        return replays[sizes](module, steps, inputs) if sizes in replays else steps(*inputs)
+        replay = replays.get(sizes)
+        if early and early[0] is replay and replay.numbers.are_same():
+            return early[1]
+        return replay(work, steps, inputs) if replay else steps(*inputs)
 '''

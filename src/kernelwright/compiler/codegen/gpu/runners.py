@@ -11,7 +11,7 @@ from kernelwright.compiler.codegen.gpu import replay
 from kernelwright.compiler.ir.ir import Call, Program
 
 SEARCH = '''\
-def searched(module, steps, inputs):
+def searched(work, steps, inputs):
     """Return ``steps(*inputs)``; at a shape's first call the library tries its algorithms."""
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kernelwright.compiler.codegen.anonymous import anonymous
 from kernelwright.compiler.codegen.base import Emitted, Schedule, text_of
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.nest import Nest, nest
@@ -25,6 +26,7 @@ from kernelwright.compiler.ir.sizes import free_reaches
 from kernelwright.compiler.ir.steps import references
 
 Knobs = Mapping[str, Any]
+Own = Kernel | Contraction | Recurrence | Attention
 
 INT_LIMIT = 2**31 - 2**20
 """Index from which 64 bits are used: a tile may reach past the end before its mask is applied."""
@@ -150,18 +152,21 @@ def neighbours(
     *,
     can_graph: bool,
 ) -> Iterator[Schedule]:
-    """Yield schedules that differ from ``schedule`` in one step, the costliest step first, or in
-    whether forward is a CUDA graph, unless its copies take longer than the launches that it
-    saves."""
+    """Yield schedules that differ from ``schedule`` in one step and all that are like it, as the
+    blocks of a network are, the costliest first, or in whether forward is a CUDA graph, unless its
+    copies take longer than the launches that it saves."""
     if schedule.get("graph"):
         yield {name: knobs for name, knobs in schedule.items() if name != "graph"}
     elif can_graph and _copies_s(program) < LAUNCH_S * len(program.steps):
         yield {**schedule, "graph": True}
-    own = sorted(program.own(), key=_cost, reverse=True)
-    for step in own:
-        for knobs in steps(step, schedule[step.name]):
-            if knobs != schedule[step.name]:
-                yield {**schedule, step.name: dict(knobs)}
+    groups: dict[Own, list[Own]] = {}
+    for step in program.own():
+        groups.setdefault(anonymous(step, "step"), []).append(step)
+    for alike in sorted(groups.values(), key=lambda steps: -sum(map(_cost, steps))):
+        known = schedule[alike[0].name]
+        for knobs in steps(alike[0], known):
+            if knobs != known:
+                yield {**schedule, **{step.name: dict(knobs) for step in alike}}
 
 
 def distinct(
@@ -196,12 +201,13 @@ def _copies_s(program: Program) -> float:
     """Return the seconds needed to copy a graph's inputs and outputs."""
     returned = set(references(program.outputs))
     made = [t for s in program.steps for t in (s.outputs if isinstance(s, Call) else s.writes)]
-    moved = {t.name: _bytes(t) for t in (*program.inputs, *made) if t.name in returned}
-    moved |= {t.name: _bytes(t) for t in program.inputs}
+    moved = {t.name: bytes_of(t) for t in (*program.inputs, *made) if t.name in returned}
+    moved |= {t.name: bytes_of(t) for t in program.inputs}
     return 2 * sum(moved.values()) / COPY_BYTES_S
 
 
-def _bytes(tensor: Tensor) -> float:
+def bytes_of(tensor: Tensor) -> float:
+    """The bytes of a tensor in memory."""
     return float(tensor.n_elements * BYTES.get(tensor.dtype, 1))
 
 
@@ -209,13 +215,13 @@ def _form(knobs: Knobs) -> str:
     return str(knobs.get("precision", "")) if knobs.get("split") == "before" else ""
 
 
-def _cost(step: Kernel | Contraction | Recurrence | Attention) -> float:
+def _cost(step: Own) -> float:
     """Return a lower bound, in seconds, on a step's time; it orders steps."""
     if isinstance(step, Recurrence):
         return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
     if isinstance(step, Attention):
         return 4.0 * step.q.n_elements * step.k.shape[2] / FLOAT_FLOPS_S
-    seconds = sum(map(_bytes, (*step.reads, *step.writes))) / COPY_BYTES_S
+    seconds = sum(map(bytes_of, (*step.reads, *step.writes))) / COPY_BYTES_S
     if isinstance(step, Contraction):
         points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)
         is_wide = BYTES.get(step.a.tensor.dtype, 1) >= 4

@@ -28,10 +28,13 @@ _MEMORY_BYTES = 28 * 1024
 
 
 def supports(step: Attention) -> bool:
-    """Return whether heads are narrow, have keys and values to share, and need 32-bit indices."""
+    """Return whether heads are narrow, have keys and values to share, all of which are seen as they
+    are, and need 32-bit indices."""
     tensors = (*step.reads, *step.writes)
     (batch, heads, _, width), keys = step.q.shape, step.k.shape
     alike = keys == step.v.shape and (keys[0], keys[3]) == (batch, width) and keys[2] > 0
+    if step.mask or step.cap:
+        return False
     if not alike or heads % keys[1] or any(t.dtype not in _DTYPES for t in tensors):
         return False
     extents = (sum((n - 1) * s for n, s in zip(t.shape, t.strides, strict=True)) for t in tensors)

@@ -17,6 +17,7 @@ from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
 from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
+from kernelwright.compiler.codegen.triton import narrow_attention
 from kernelwright.compiler.codegen.triton.split import PRODUCTS, split_inside
 from kernelwright.compiler.ir.ir import Attention, Tensor
 from kernelwright.compiler.ir.sizes import fixed_only
@@ -27,18 +28,24 @@ _LARGE = 2**31 - 2**20
 
 
 def supports(step: Attention) -> bool:
-    """Return whether the step is in float32, with narrow heads and 32-bit indices."""
+    """Return whether the step has 32-bit indices, and is in float32 with narrow heads and no mask,
+    or in 16 bits."""
     tensors = (*step.reads, *step.writes)
-    batch, heads, _, width = step.q.shape
-    alike = step.k.shape == step.v.shape and step.k.shape[:2] == (batch, heads)
-    if not alike or step.k.shape[3] != width or any(t.dtype != "float32" for t in tensors):
-        return False
     extents = (sum((n - 1) * s for n, s in zip(t.shape, t.strides, strict=True)) for t in tensors)
-    return width <= WIDEST and max(extents) < _LARGE
+    return max(extents) < _LARGE and (_takes(step) or narrow_attention.takes(step))
+
+
+def _takes(step: Attention) -> bool:
+    batch, heads, _, width = step.q.shape
+    is_alike = step.k.shape == step.v.shape and step.k.shape[:2] == (batch, heads)
+    is_alike = is_alike and step.k.shape[3] == width <= WIDEST and not (step.mask or step.cap)
+    return is_alike and all(t.dtype == "float32" for t in (*step.reads, *step.writes))
 
 
 def choices(step: Attention) -> list[Knobs]:
     """Return knobs, the most promising first; none was measured."""
+    if narrow_attention.takes(step):
+        return narrow_attention.choices(step)
     sizes = [(128, 64, 8, 2), (64, 64, 4, 2), (128, 32, 8, 2), (64, 32, 4, 3)]
     if step.q.shape[3] > 64:
         sizes = [(128, 32, 8, 1), (64, 32, 4, 1), (64, 64, 4, 1), (128, 64, 8, 1)]
@@ -63,6 +70,8 @@ def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
 
 def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
     """Emit ``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
+    if narrow_attention.takes(step):
+        return narrow_attention.emit_narrow(step, knobs, interpreted=interpreted)
     tensors = (step.q, step.k, step.v, step.result)
     fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
     batch, heads, length, width = step.q.shape

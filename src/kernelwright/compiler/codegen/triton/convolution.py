@@ -39,7 +39,7 @@ from kernelwright.compiler.codegen.triton.image import (
 from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
 from kernelwright.compiler.codegen.triton.parts import FORMS
 from kernelwright.compiler.codegen.triton.split import split_inside
-from kernelwright.compiler.ir.ir import Axis, Contraction, Load, Stretch
+from kernelwright.compiler.ir.ir import Axis, Contraction, Load, PartTotal, Stretch
 
 _OWN = (
     "m", "n", "k", "tap", "rest", "step", "live_m", "live_n", "live_k", "tile", "tile_m", "tile_n",
@@ -374,7 +374,27 @@ class ConvolutionWriter:
         outer = frozenset(a.name for a in (*self.step.batch, *self.step.m, *self.step.n))
         body.values["acc"] = Value("acc", "float32", outer)
         for op in self.step.body:
-            body.emit(op, tile)
+            if isinstance(op, PartTotal):
+                self._total(op, body)
+            else:
+                body.emit(op, tile)
+
+    def _total(self, op: PartTotal, body: Body) -> None:
+        """Emit the total of a part's rows, which are the rows of the tile."""
+        assert op.rows == self.block["m"], "the schedule's tiles have the rows of a part"
+        value, rows = body.argument(op.value, "float32"), self.names.new("rows")
+        self.lines.add(f"{rows} = tl.where(live_m[:, None], {value}, 0.0)")
+        if op.op == "spread":
+            mean = self.names.new("mean")
+            count = f"tl.minimum(BLOCK_M, {self.n_rows} - tile_m * BLOCK_M)"
+            self.lines.add(
+                f"{mean} = tl.sum({rows}, 0) / {count}.to(tl.float32)",
+                f"{rows} = tl.where(live_m[:, None], {value} - {mean}[None, :], 0.0)",
+                f"{rows} *= {rows}",
+            )
+        index = affine(op.index, {axis.name: self.axis[axis.name] for axis in self.step.n})
+        place = f"{tile_name(op.tensor)} + tile_m * {op.tensor.strides[0]} + {index}"
+        self.lines.add(f"tl.store({place}, tl.sum({rows}, 0), mask=live_n)")
 
 
 def _times(text: str, factor: int) -> str:

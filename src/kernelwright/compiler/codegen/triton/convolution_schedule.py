@@ -33,19 +33,25 @@ def is_convolution(step: Contraction) -> bool:
     return step.tf32 and bool(layouts(step)) and size_of(step.n) > 1
 
 
+def rows_of_part(step: Contraction) -> int:
+    """Return the number of rows of a part that the step adds up, and so of a tile; 0 if it adds up
+    none."""
+    return next((op.rows for op in step.part_totals), 0)
+
+
 def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list[Knobs]:
     """Return products of shifted rows if possible, then tiles as wide as the output channels in
     both precisions; the precision that was faster, or is required, comes first."""
     image = image_of(step, "as is")
     channels = image.channel.size if image.channel else 1
     n_products = size_of(step.m) * size_of(step.n) * size_of(step.k)
-    is_small = n_products < FEW_PRODUCTS
+    is_small = n_products < FEW_PRODUCTS and not rows_of_part(step)
     is_few = (channels < LEAST_CHANNELS and not step.stretches) or bool(step.batch)
     rounded = [_knobs(step, "tf32", layout, rows) for layout, rows in _tiles(step, channels)]
     exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
     pairs = zip(exact, rounded, strict=True)
     others = [k for pair in pairs for k in (pair if is_small or is_few else reversed(pair))]
-    shifted = _shifted(step, descriptors=descriptors)
+    shifted = [] if rows_of_part(step) else _shifted(step, descriptors=descriptors)
     if is_small:
         return [others[0], *shifted[:1], *others[1:], *shifted[1:]]
     return [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
@@ -105,6 +111,7 @@ def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
     rows = min(rows, max(16, power_of_two(size_of(step.m) // N_PROCESSORS)))
     if precision == "parts":  # registers hold the sums and a chunk of them
         rows = min(rows, 128)
+    rows = rows_of_part(step) or rows
     is_tight = precision == "parts" or _is_long(step)
     warps = 8 if rows * columns > (128 * 64 if is_tight else 128 * 128) else 4
     return {
@@ -128,7 +135,8 @@ SPACE = StepSpace(
 
 def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
     """Yield knobs with one of them changed, then other layouts."""
-    yield from SPACE.moves(knobs)
+    rows = rows_of_part(step) or None
+    yield from (near for near in SPACE.moves(knobs) if rows in (None, near["block_m"]))
     others = (layout for layout in layouts(step) if layout != knobs["layout"])
     yield from filter(_fits, ({**knobs, "layout": layout} for layout in others))
 

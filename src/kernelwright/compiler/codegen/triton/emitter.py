@@ -64,7 +64,7 @@ class TritonEmitter:
         if isinstance(step, Contraction) and not step.is_plain:
             return {*step.operand_dtypes} <= TILED
         if isinstance(step, Contraction):
-            return is_convolution(step) or not step.stretches
+            return is_convolution(step) or not (step.stretches or step.part_totals)
         directions = {op.reverse for op in step.body if isinstance(op, Scan)}
         return len(directions) <= 1 and (not directions or len(step.inner) == 1)
 
@@ -181,7 +181,7 @@ def _piece(piece: Own, knobs: Knobs, *, interpreted: bool) -> Launched:
         return emit_product(piece, knobs, interpreted=interpreted)
     is_whole = knobs.get("parts", 1) == 1 and "programs" not in knobs
     is_main = "shape" in knobs and (is_whole or "_parts" in piece.name)
-    chosen = knobs if is_main else kernel_choices(piece)[0]
+    chosen = knobs if is_main else [*tile_choices(piece), *kernel_choices(piece)][0]
     if chosen["shape"] == "tiles":
         return emit_tiles(piece, chosen, interpreted=interpreted)
     return emit_kernel(piece, chosen, interpreted=interpreted)

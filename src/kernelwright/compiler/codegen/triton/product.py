@@ -46,6 +46,8 @@ _OWN = (
     "pair", "a_even", "a_odd", "b_even", "b_odd",
 )  # fmt: skip
 """Names that the product's own statements use."""
+WARP_GROUP_ROWS = 64
+"""Rows of a tile from which Triton multiplies by wgmma, whose operands are in shared memory."""
 _PIECE = 64
 """Side of the pieces in which a tile that is not finite is recomputed."""
 _LARGE = 2**31 - 2**20
@@ -375,7 +377,10 @@ class _Writer:
             self.lines.add(f"{letter}_{name} = {text}")
         self.axis = known
         whole = f"tl.join({letter}_even, {letter}_odd).reshape({side}, BLOCK_K)"
-        self.lines.add(f"{letter} = {whole}" if letter == "a" else f"{letter} = tl.trans({whole})")
+        text = whole if letter == "a" else f"tl.trans({whole})"
+        if self.block["m"] >= WARP_GROUP_ROWS and not self.interpreted:
+            text += " + 0.0"  # Triton 3.6 finds no layout in shared memory for what was only joined
+        self.lines.add(f"{letter} = {text}")
 
     def _value_of(self, letter: str, ops: Sequence[Op], shape: str) -> str:
         """Return the text of what ``ops`` compute of an operand, as a tile of this shape."""

@@ -8,12 +8,18 @@ from collections.abc import Iterator, Set
 from typing import Any
 
 from kernelwright.compiler.codegen.gpu.axes import size_of
-from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
+from kernelwright.compiler.codegen.gpu.schedule import (
+    N_PROCESSORS,
+    Knobs,
+    bytes_of,
+    power_of_two,
+)
 from kernelwright.compiler.codegen.gpu.stages import split_k
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
 from kernelwright.compiler.codegen.triton.descriptors import matrix_of
-from kernelwright.compiler.codegen.triton.pairs import halves
 from kernelwright.compiler.codegen.triton.product_cost import (
+    COPY_BYTES_S,
+    TENSOR_FLOPS,
     Tile,
     Way,
     n_tiles,
@@ -135,8 +141,6 @@ def has_tiles(step: Contraction, knobs: Knobs) -> bool:
     """Return whether hardware may copy tiles of an operand that is not split."""
     if knobs.get("parts", 1) > 1 or min(knobs["block_m"], knobs["block_n"]) < LEAST_SIDE:
         return False
-    if halves(step, step.a_made) or halves(step, step.b_made):
-        return False  # Triton 3.6 finds no layout for tiles copied beside halves that are joined
     return any(matrix_of(step, letter) for letter in "ab")
 
 
@@ -158,7 +162,10 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     tiles = [tile for tile in known if tile.k <= deepest]
     if not step.is_plain and len(step.k) > 1:  # blocks within a group, whose scale is loaded once
         tiles = [tile for tile in tiles if size_of(step.k[1:]) % tile.k == 0] or tiles
-    ranked = sorted(tiles, key=lambda tile: _whole_cost(step, tile))
+    waits = waits_for_memory(step)
+    ranked = sorted(
+        tiles, key=lambda tile: (waits and tile.m * tile.n > SHARING_SUMS, _whole_cost(step, tile))
+    )
     n_options = 2 if precision == "ieee" else 4
     options: list[Knobs] = [{**_knobs(tile), "precision": precision} for tile in ranked[:n_options]]
     parts = parts_of_k(step, ranked[0])
@@ -226,6 +233,15 @@ def _knobs(tile: Tile) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def waits_for_memory(step: Contraction) -> bool:
+    """Whether a product's operands, and what is read and written behind it, take much longer than
+    its arithmetic: few channels of many positions."""
+    moved_bytes = sum(map(bytes_of, (*step.reads, *step.writes)))
+    sizes = (step.batch, step.m, step.n, step.k)
+    arithmetic_s = 2 * math.prod(map(size_of, sizes)) / (TENSOR_FLOPS * N_PROCESSORS)
+    return moved_bytes / COPY_BYTES_S > WAITING * arithmetic_s
+
+
 def _whole_cost(step: Contraction, tile: Tile) -> float:
     """Return waves of programs times the work of one, counting padding and thin tiles' poor
     reuse."""
@@ -233,6 +249,11 @@ def _whole_cost(step: Contraction, tile: Tile) -> float:
     return waves * tile.m * tile.n * (1.0 + 64.0 / tile.m + 64.0 / tile.n)
 
 
+SHARING_SUMS = 128 * 64
+"""Largest tile of a product that waits for memory: several programs then share a processor, and
+while some wait others load. A tile of 128 x 256 takes all 255 registers of its threads."""
+WAITING = 2.0
+"""Number of times that memory takes as long as arithmetic from which a product waits for it."""
 STAGES = (2, 3, 4, 5)
 FIRST_PARTS = (2, 4)
 """Numbers of parts that k is cut into where it was whole."""
