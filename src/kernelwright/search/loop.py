@@ -480,8 +480,8 @@ class _Search:
     def finish(self, *, interrupted: bool) -> Result:
         """Write the best source, or the unbeaten library setting, and close the run."""
         best = conclusion(self.history).best
-        is_early = time.monotonic() < self.deadline
-        is_known = self.is_timed and (is_early or any(e.timing for _, e in self.history))
+        may_measure = not interrupted and time.monotonic() < self.deadline
+        is_known = self.is_timed and (may_measure or any(e.timing for _, e in self.history))
         strongest = self.judge.strongest if is_known else ""
         right = self.first_right()
         chosen = best[0] if best else right
