@@ -109,18 +109,32 @@ def _unfit(expected, known, *tensors):
                 known[tuple(part for form in forms for part in form)] = reason
         return reason
     return ""'''
+_VALUES = '''
 
 
-def checks_text(device_kind: str, kernels: str = "") -> str:
+def _other_values(values, *tensors):
+    """Why the integers that forward reads on the host are not those of the kernels."""
+    for tensor, (name, expected) in zip(tensors, values):
+        if torch.compiler.is_dynamo_compiling() or type(tensor) not in PLAIN:
+            return f"nobody can read the values of {{name}} while torch traces"
+        if tensor.tolist() != expected:
+            return f"{{name}} has other values than the kernels are made for"
+    return ""'''
+
+
+def checks_text(device_kind: str, kernels: str = "", *, values: bool = False) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
     ``device_kind`` is 'cpu' or 'cuda'; ``kernels`` is the text of the kernels and of the methods
-    that use them, which may keep what they make of the weights.
+    that use them, which may keep what they make of the weights; ``values``: whether some inputs
+    must have certain values.
     """
     source = inspect.getsource(unchanged)
     looks, numbers = source[source.index("class Kept:") :].split(_NUMBERS)
     keeps = "made_of(" in kernels or "Numbers(" in kernels
-    fits = _FITS.format(device=device_kind, keys=device_kind.upper())
+    fits = (_FITS + _VALUES if values else _FITS).format(
+        device=device_kind, keys=device_kind.upper()
+    )
     return "\n\n\n".join([looks.strip(), *([_NUMBERS + numbers.rstrip()] if keeps else []), fits])
 
 
@@ -139,6 +153,12 @@ def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[st
     rows = [f'"{each}", {form}' for each, form in forms]
     about = "name, shape, strides and dtype of every input"
     return _table(name, about, rows, f"lambda {', '.join(sizes)}: " if sizes else "")
+
+
+def values_table(name: str, read: Mapping[str, Any]) -> str:
+    """The table of the integers for ``_other_values``, by the names of the inputs."""
+    rows = [f'"{each}", {values!r}' for each, values in read.items()]
+    return _table(name, "name and values of every input that forward reads on the host", rows)
 
 
 def modules_table(

@@ -16,6 +16,7 @@ from kernelwright.compiler.candidate.guard import (
     inputs_table,
     known_table,
     modules_table,
+    values_table,
 )
 from kernelwright.compiler.candidate.operators import (
     DIRECT,
@@ -47,6 +48,8 @@ ANY_MODE = "    any_mode = True  # training and evaluation are the same"
 ON_MISS = """\
     on_miss = "warn"  # or "raise", or "silent": when the module's own forward serves a call
     misses = property(misses_of)"""
+VALUES = "VALUES"
+"""The name of the table of values that the reference's forward reads on the host."""
 LET_GO_ELEMENTS = 1 << 18
 """Smaller tensors may live until forward returns: a line for each would say nothing."""
 
@@ -76,6 +79,9 @@ class Face:
     """The module's parts, as ``unchanged.description_of`` has them."""
     arguments: tuple[str, ...] = ()
     """Conditions on arguments that are no tensors, and on the containers that hold tensors."""
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """The values that inputs must have, by their names: the reference's forward reads them on the
+    host."""
     imports: tuple[str, ...] = ()
     """The import lines of the classes of forward's result."""
     compiled: str = ""
@@ -99,7 +105,7 @@ def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) ->
     """The text of one standalone file that defines ``ModelNew``."""
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
-    checks = checks_text(face.device_kind, emitted.definitions + methods)
+    checks = checks_text(face.device_kind, emitted.definitions + methods, values=bool(face.read))
     guard = f"{checks}\n\n\n{expected_text(program, face)}"
     own = [*kernel_sections(emitted, launches, face), guard, methods]
     (*sections, methods), imports = apart(
@@ -160,6 +166,8 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     conditions = (*face.arguments, *face.conditions)
+    if face.read:
+        conditions += (f"{' and '.join(face.read)} have the values of {VALUES}",)
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
@@ -201,6 +209,7 @@ def expected_text(program: Program, face: Face, gradients: Sequence[str] = ()) -
             inputs_table(face.expected, inputs, sizes),
             known_table(face.known),
             modules_table(face.modules, face.described, weights, gradients),
+            *([values_table(VALUES, face.read)] if face.read else []),
         ]
     )
 
@@ -245,6 +254,7 @@ def guard_text(
         "return (",
         f"    _unfit({', '.join(['_expected', face.known, *tensors])})",
         f"    or {face.modules}.why_unfit(self)",
+        *([f"    or _other_values({VALUES}, {', '.join(face.read)})"] if face.read else []),
         "    or kernels",
         ")",
     ]
