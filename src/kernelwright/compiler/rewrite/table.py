@@ -245,6 +245,11 @@ RULES: tuple[Rule, ...] = (
         "max(x, 0) = x for x ≥ 0",
     ),
     Rule(
+        "the softmax of a clamped value needs no maximum", "softmax(x, dim)",
+        "div(exp(sub(x, top)), sum(exp(sub(x, top)), dims, True))", on.limited,
+        "x is float32, clamped to a range of at most 60", "softmax(x) = softmax(x - c)",
+    ),
+    Rule(
         "a clamp of a clamp is one clamp", "clamp(clamp(x, low, high), low2, high2)",
         "clamp(x, lowest, highest)", on.nested_limits, "the ranges overlap", "lattice laws",
     ),
