@@ -42,7 +42,8 @@ def test_transposed_convolutions_of_wide_steps_run_with_channels_last_first() ->
 def test_the_heaviest_convolution_decides() -> None:
     few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
     assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
-    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (FUSED, "triton")
+    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (LAST, "triton")
+    assert first(many, 2, 64, 8, 8)[1] == (FUSED, "triton")
     assert first(nn.ReLU(), 2, 3) == ()
 
 
