@@ -16,7 +16,7 @@ from kernelwright.compiler.ir.capped import OPERATORS
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
-from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_TOO, PRODUCTS
+from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_ONES, PRODUCTS
 from kernelwright.compiler.lower.sorting import SORTS
 from kernelwright.compiler.lower.table import Handler, result_of
 
@@ -68,9 +68,9 @@ def to_flow(
 
     With ``products``, matrix products and sorts become nodes, too, and ``convolutions`` with them;
     with ``depthwise`` alone, those convolutions that are no products; with ``narrow``, those at
-    which the library is slow, too.
+    which the library is slow.
     """
-    some = NARROW_TOO if narrow else DEPTHWISE if depthwise else {}
+    some = NARROW_ONES if narrow else DEPTHWISE if depthwise else {}
     more = PRODUCTS | SORTS if products else some
     if not convolutions and not depthwise:
         more = {name: handler for name, handler in more.items() if not name.startswith("conv")}

@@ -219,13 +219,13 @@ def is_narrow(image: Sequence[int], weight: Sequence[int], out: Sequence[int], d
 def _narrow_conv(
     result: Result, x: Node, weight: Node, bias: Node | None = None, *rest: Any
 ) -> Node:
-    if is_narrow(x.shape, weight.shape, result.shape, x.dtype):
-        return conv(result, x, weight, bias, *rest)
-    return _conv_without_products(result, x, weight, bias, *rest)
+    if not is_narrow(x.shape, weight.shape, result.shape, x.dtype):
+        raise Unsupported("a convolution at which the library is fast")
+    return conv(result, x, weight, bias, *rest)
 
 
-NARROW_TOO: dict[str, Handler] = dict.fromkeys(_CONVOLUTIONS, _narrow_conv)
-"""The same, and convolutions at which the library is slow."""
+NARROW_ONES: dict[str, Handler] = dict.fromkeys(_CONVOLUTIONS, _narrow_conv)
+"""Convolutions at which the library is slow."""
 
 
 def _channels_innermost(weight: Node) -> Node:

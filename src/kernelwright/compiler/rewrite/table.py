@@ -383,19 +383,6 @@ ONE_TAP: tuple[Rule, ...] = tuple(
 """Rules that make products of convolutions in 16 bits, for a variant with channels last: what
 follows a product is computed before it is stored, and the library's convolutions have nothing but
 a bias behind them. In float32 a product would be more exact than the convolution, and slower."""
-RELUS: tuple[Rule, ...] = (
-    Rule(
-        "a relu behind a convolution is the library's own",
-        f"relu(conv2d(x, w, b, {_PLAIN}))",
-        "cudnn_convolution_relu(contiguous(x, memory_format=layout), "
-        f"clone(w, memory_format=layout), b, {_PLAIN})",
-        on.plain_weight,
-        "always: the library adds the bias and takes the relu before it stores",
-        "torch.jit's freezing: aten::cudnn_convolution_relu",
-    ),
-)
-"""Rules for a separate variant with channels last on NVIDIA's GPUs: networks without norms pass
-once less over every image."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
 """Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
 takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in
