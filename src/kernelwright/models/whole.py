@@ -127,6 +127,16 @@ class WholeModel:
         with kernels are made, the one first that is the fastest without, and then the library's.
         """
         with_kernels: dict[str, forms.Form] = dict(self.served)
+        with contextlib.suppress(KeyboardInterrupt):  # what is made by then is timed
+            self.make_rest(kernels, with_kernels)
+        made = self.without | with_kernels
+        self.tell(f"timing {len(made)} forms of the whole model")
+        self.times_ns = self.timed(made, self.clock_s)
+        return self.times_ns
+
+    def make_rest(self, kernels: Collection[str], with_kernels: dict[str, forms.Form]) -> None:
+        """Make the forms that are missing before the last comparison, as ``time_all`` says; those
+        with kernels are added to ``with_kernels``."""
         missing = [form for form in forms.usable(self.given) if form not in self.failed]
         if forms.REDUCE_OVERHEAD in missing:
             self.without |= self.made(forms.REDUCE_OVERHEAD, {forms.REDUCE_OVERHEAD: self.plain})
@@ -138,10 +148,6 @@ class WholeModel:
         for form in missing:
             if form not in self.without | self.failed and self.has_time_for(form, form):
                 self.without |= self.made(form, {form: self.plain})
-        made = self.without | with_kernels
-        self.tell(f"timing {len(made)} forms of the whole model")
-        self.times_ns = self.timed(made, self.clock_s)
-        return self.times_ns
 
     def has_time_for(self, form: str, name: str) -> bool:
         """Whether there is time to make a form of those without kernels, or the same with them,
@@ -196,10 +202,13 @@ class WholeModel:
 
     @property
     def worth_trying(self) -> list[str]:
-        """The forms without kernels in the order in which kernels are tried in them, as far as
-        there is time to make them."""
+        """The forms without kernels in the order in which kernels are tried in them: a CUDA graph,
+        for which there is always time, and what is faster than that, as far as there is time."""
         in_time = [f for f in self.ranked if self.making_s[f] + self.clock_s < self.left_s]
-        return sorted(in_time, key=lambda form: form != forms.GRAPH) or [forms.EAGER]
+        if forms.GRAPH not in self.without:
+            return in_time or [forms.EAGER]
+        faster = self.ranked[: self.ranked.index(forms.GRAPH)]
+        return [forms.GRAPH, *(form for form in faster if form in in_time)]
 
     def with_kernels(self, form: str, paths: Collection[str]) -> dict[str, forms.Form]:
         """A twin of the model in a form of those without kernels, by the form's name with them.
@@ -228,6 +237,9 @@ class WholeModel:
                 else:
                     found[name] = made
                     self.failed.pop(name, None)  # with other kernels it could not be made
+            except KeyboardInterrupt:
+                self.failed[name] = "it was interrupted"
+                raise
             except Exception as error:  # the library's compiler may raise anything for a model
                 said = " ".join(f"{type(error).__name__}: {error}".split())
                 self.failed[name] = said[:200]
