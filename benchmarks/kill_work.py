@@ -28,7 +28,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,9 +108,22 @@ def kill(process: subprocess.Popen[bytes]) -> float:
     started = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
+    return seconds_until_ended(started)
+
+
+def seconds_until_ended(processes: Sequence[psutil.Process]) -> float:
+    """Wait for processes to end, for ``LONGEST_S`` at most. The second or two that some machines'
+    init takes to note the end of an orphan do not count."""
     began_s = time.monotonic()
-    psutil.wait_procs(started, timeout=LONGEST_S)
+    while any(map(_is_alive, processes)) and time.monotonic() < began_s + LONGEST_S:
+        time.sleep(0.02)
     return time.monotonic() - began_s
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def with_kills(
@@ -212,9 +225,7 @@ def killed_node(folder: Path, kills: int, instants: Instants) -> Row:
         started = [each.process.pid for each in node.all_processes[RAYLET]]
         children = psutil.Process(started[0]).children(recursive=True)
         cluster.remove_node(node, allow_graceful=False)
-        began_s = time.monotonic()
-        psutil.wait_procs(children, timeout=LONGEST_S)
-        row.outlived_s.append(time.monotonic() - began_s)
+        row.outlived_s.append(seconds_until_ended(children))
         row.n_resumed = verdicts(folder).total()
         node = cluster.add_node(num_cpus=1)
     if judging.wait():

@@ -1,94 +1,121 @@
 #!/usr/bin/env bash
-# SFT, the self-supervised stage, then contrastive training beside plain GRPO from there, and one exam of all, on one
-# host with one or two GPUs.
+# Training in stages on one host with 2 or 4 GPUs; each stage is a command, and what was stopped goes on by the same one.
 #
-#   python benchmarks/training_lessons.py --exclude … --out lessons
-#   python benchmarks/training_pool.py --exclude … --archive pool.sqlite
-#   python benchmarks/training_exam.py KernelBench exam --shards GPUS
-#   benchmarks/training_run.sh MODEL lessons pool.sqlite exam OUT
+#   benchmarks/training_run.sh prepare sft prefer exam table        # 25 minutes with the defaults
+#   benchmarks/training_run.sh prepare arms exam table              # another time: from the pieces of the first
 #
-# MODEL: a checkpoint or .gguf. With GPUS=2, which is the default, each arm trains and judges on a GPU of its
-# own, both at the same time; with GPUS=1 they take turns. A host makes one to three CUDA contexts a second,
-# however many GPUs it has, so a verdict costs more than learning from it: UPDATES steps on each batch of answers.
-# In the exam each gives ANSWERS answers to a task, and the arms and SFT then SHOWN more to prompts that show them their
-# own kernels; SFT gives MORE without, for the best of as many that were only sampled.
-# Eight lessons at a time on one GPU take more than 80 GB: BATCH=4 there.
-# SFT_S, SELF_S, ARM_S, BATCH, SEED, RATE, UPDATES, ANSWERS, SHOWN and MORE may be set; SFT_S=0: MODEL has been taught;
-# SELF_S=0 or ARM_S=0: without that stage. What was stopped goes on by the same command.
+# MODEL: a checkpoint or .gguf. DATA: a folder with the data sets any, quick and fast of training_lessons.py, and grid, of
+# `dataset build --grid GRID --temperature inf --keep 24`. EXAM: a folder of training_exam.py with a shard for each GPU.
+# POOL: the archive of training_pool.py, for arms. OUT: all that is made; OUT/pieces is small and outlasts the host.
+#
+#   prepare  the model as a checkpoint, with all adapters of OUT/pieces merged    70 s
+#   sft      one model of each data set, SFT_S seconds on a GPU each; SFTS names them, and seed 2 of the first as first-2
+#   prefer   DPO on measured schedules, from the first of SFTS                    PREFER_S
+#   arms     contrastive, plain and shuffled GRPO by the fast judge from there, ARM_S seconds on a GPU each
+#   exam     ANSWERS answers of each checkpoint to each task, and SHOWN more to prompts that show its own kernels
+#   table    fast_1, rightness and speed of every checkpoint, paired by task with `quick`
+#
+# A host starts one to three CUDA contexts a second, however many GPUs it has: an answer of the exam costs about one.
 set -euo pipefail
-model=$1 lessons=$2 pool=$3 exam=$4 out=$(realpath -m "$5")
-python=${PYTHON:-python3}
-run="$python -m kernelwright" answers=${ANSWERS:-3} shown=${SHOWN:-2} more=${MORE:-2} gpus=${GPUS:-2}
-mkdir -p "$out"
-on() { # GPU COMMAND…: whoever measures on one GPU has its part of the cores alone
+gpus=${GPUS:-4} out=$(realpath -m "${OUT:-training}") python=${PYTHON:-python3}
+here=$(dirname "$(realpath "$0")") seed=${SEED:-1}
+read -ra taught <<<"${SFTS:-fast quick any}"
+run="$python -m kernelwright" first=${taught[0]} checkpoints=$out/checkpoints pieces=$out/pieces
+mkdir -p "$checkpoints" "$pieces"
+
+on() { # GPU COMMAND…: a part of the cores belongs to each GPU
   local each=$(($(nproc) / gpus)) gpu=$1
   shift
   CUDA_VISIBLE_DEVICES=$gpu taskset -c "$((gpu * each))-$(((gpu + 1) * each - 1))" "$@"
-}
-
-if [ "${SFT_S:-220}" = 0 ]; then
-  taught=$model
-else
-  taught=$out/sft/sft/model
-  launch=("$python") # eight lessons a step, on however many GPUs
-  [ "$gpus" = 1 ] || launch+=(-m accelerate.commands.launch --multi_gpu --num_processes "$gpus"
-    --num_machines 1 --mixed_precision bf16 --dynamo_backend no)
-  CUDA_VISIBLE_DEVICES=$(seq -s, 0 $((gpus - 1))) "${launch[@]}" -m kernelwright train sft --model "$model" \
-    --dataset "$lessons" --dialect triton --budget "${SFT_S:-220}s" --batch "${BATCH:-$((8 / gpus))}" --no-recompute \
-    --max-tokens 1024 --checkpoint-every 50 --seed "${SEED:-1}" --out "$out/sft"
-fi
-
-reinforce() { # NAME GPU SECONDS MODEL STAGE OPTION…
-  [ -e "$out/$1.sqlite" ] || cp "$pool" "$out/$1.sqlite"
-  on "$2" $run train "$5" --model "$4" --dialect triton --device cuda --budget "$3s" --tasks 4 --group 16 \
-    --max-tokens 1024 --learning-rate "${RATE:-5e-5}" --updates "${UPDATES:-3}" --jobs 4 --seed "${SEED:-1}" \
-    --batch "${BATCH:-8}" --checkpoint-every 6 --out "$out/$1" --archive "$out/$1.sqlite" "${@:6}" >"$out/$1.log" 2>&1
 }
 all() { # PID…: wait for every one of them, and fail where one did
   local failed=0 pid
   for pid in "$@"; do wait "$pid" || failed=1; done
   return $failed
 }
-arm() { # NAME GPU PRESET
-  reinforce "$1" "$2" "${ARM_S:-740}" "$begun" contrastive --preset "$3"
+train() { # NAME ONTO GPU SECONDS STAGE OPTION…: a checkpoint of this name, and its adapter in pieces
+  local name=$1 onto=$2 gpu=$3 seconds=$4 stage=$5
+  [ -e "$checkpoints/$name" ] && return
+  on "$gpu" $run train "$stage" --model "$checkpoints/$onto" --dialect triton --budget "${seconds}s" --no-recompute \
+    --max-tokens 1024 --out "$out/$name" "${@:6}" >>"$out/$name.log" 2>&1 || { tail -n 5 "$out/$name.log" && return 1; }
+  mv "$out/$name/$stage/model" "$checkpoints/$name"
+  "$python" "$here/training_carry.py" pack "$out/$name/$stage/adapter" "$pieces/$name" --onto "$onto"
 }
-models=(sft="$taught") begun=$taught selfsup=() compared=()
-if [ "${SELF_S:-150}" != 0 ]; then
-  reinforce selfsup 0 "${SELF_S:-150}" "$taught" selfsup
-  begun=$out/selfsup/selfsup/model
-  selfsup=(--policy "$begun=$answers") compared+=(--arm "self-supervised=$begun@$answers")
-fi
-if [ "${ARM_S:-740}" != 0 ]; then
-  if [ "$gpus" = 1 ]; then
-    arm contrastive 0 cuda-l1
-    arm plain 0 plain
-  else
-    arm contrastive 0 cuda-l1 & one=$!
-    arm plain 1 plain & all $one $!
-  fi
-  models+=(contrastive="$out/contrastive/contrastive/model" plain="$out/plain/contrastive/model")
-fi
+in_waves() { # FUNCTION NAME…: one on each GPU at a time
+  local function=$1 gpu=0 pids=() name
+  shift
+  for name in "$@"; do
+    "$function" "$name" "$gpu" &
+    pids+=($!) gpu=$(((gpu + 1) % gpus))
+    if [ "$gpu" = 0 ]; then all "${pids[@]}" && pids=(); fi
+  done
+  all "${pids[@]}"
+}
 
-policies=()
-for one in "${models[@]}"; do
-  policies+=(--policy "${one#*=}=$answers") compared+=(--arm "$one@$answers")
-  [ "$shown" = 0 ] || compared+=(--arm "${one%%=*}, shown=${one#*=}@$answers+$shown")
-done
-ask() { # GPU OPTION…
-  on "$1" $run bench --suite kernelbench --path "$exam/$1" --levels 1,2 --device cuda --jobs 6 \
-    --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --max-tokens 1024 "${@:2}" >>"$out/exam-$1.log" 2>&1
+prepare() {
+  "$python" "$here/training_carry.py" convert "$MODEL" "$checkpoints/base"
+  "$python" "$here/training_carry.py" restore "$pieces" "$checkpoints"
 }
-compared+=(--arm "sft, more=$taught@$((answers + more))")
-examine() { # GPU: what is shown is drawn from as many answers of each, so SFT gives the others afterwards
-  ask "$1" --shown "$shown" "${policies[@]}" && ask "$1" --policy "$taught=$((answers + more))" "${selfsup[@]}"
+learn() { # NAME GPU: NAME-2 has another seed
+  train "$1" base "$2" "${SFT_S:-360}" sft --dataset "$DATA/${1%-2}" --epochs "${EPOCHS:-1}" \
+    --batch "${BATCH:-4}" --checkpoint-every 100 \
+    --seed "$([ "$1" = "${1%-2}" ] && echo "$seed" || echo $((seed + 1)))"
 }
-exams=()
-for gpu in $(seq 0 $((gpus - 1))); do
-  examine "$gpu" &
-  exams+=($!)
-done
-all "${exams[@]}"
+sft() {
+  local names=("${taught[@]}")
+  [ "${#names[@]}" -lt "$gpus" ] && names+=("$first-2")
+  in_waves learn "${names[@]}"
+}
+prefer() {
+  train prefer "$first" 0 "${PREFER_S:-150}" prefer --dataset "$DATA/grid" --contrast 1.25 --epochs 1 --batch 2 \
+    --checkpoint-every 50 --seed "$seed"
+}
+reinforce() { # NAME GPU
+  local options=(--preset parts)
+  [ "$1" = plain ] && options+=(--exemplars 0)
+  [ "$1" = shuffled ] && options+=(--shuffled)
+  [ -e "$out/$1.sqlite" ] || cp "$POOL" "$out/$1.sqlite"
+  train "$1" "$first" "$2" "${ARM_S:-420}" contrastive "${options[@]}" --device cuda --judge fast --audit 0.05 \
+    --tasks 8 --group 8 --updates 2 --learning-rate "${RATE:-2e-5}" --rank 8 --jobs 4 --batch "${BATCH:-4}" \
+    --checkpoint-every 4 --seed "$seed" --archive "$out/$1.sqlite"
+}
+arms() { in_waves reinforce contrastive plain shuffled; }
 
-archives=()
-for archive in "$out"/*.sqlite; do archives+=(--archive "$archive"); done
-"$python" "$(dirname "$0")/training.py" "${archives[@]}" --against sft "${compared[@]}"
+examined() { # the checkpoints, the first one also last: the difference is the noise
+  for path in "$checkpoints"/*; do [ "${path##*/}" = base ] || [[ "$path" = *.part ]] || echo "$path"; done
+}
+ask() { # GPU
+  local policies=()
+  while read -r path; do policies+=(--policy "$path=${ANSWERS:-2}"); done < <(examined | shuf --random-source=<(yes "$seed"))
+  on "$1" $run bench --suite kernelbench --path "$EXAM/$1" --levels 1,2 --device cuda --jobs "${JOBS:-6}" \
+    --archive "$out/exam-$1.sqlite" --out "$out/exam-$1" --max-tokens 1024 --shown "${SHOWN:-0}" "${policies[@]}" \
+    >>"$out/exam-$1.log" 2>&1
+}
+exam() {
+  local pids=() gpu
+  for gpu in $(seq 0 $((gpus - 1))); do
+    timeout -s INT "${EXAM_S:-600}" "$0" ask-"$gpu" &
+    pids+=($!)
+  done
+  all "${pids[@]}" || echo "the exam was not finished in ${EXAM_S:-600} s; the table has what was judged"
+}
+table() {
+  local options=() path
+  for path in "$out"/*.sqlite; do options+=(--archive "$path"); done
+  while read -r path; do
+    [[ "$path" = *-2 ]] && continue
+    local seeds=$path
+    [ -e "$path-2" ] && seeds+=,$path-2
+    options+=(--arm "${path##*/}=$seeds@${ANSWERS:-2}")
+    [ "${SHOWN:-0}" = 0 ] || options+=(--arm "${path##*/}, shown=$path@${ANSWERS:-2}+$SHOWN")
+  done < <(examined)
+  "$python" "$here/training.py" "${options[@]}" --against "${AGAINST:-quick}" | tee "$out/table.txt"
+}
+
+for stage in "$@"; do
+  case $stage in
+    prepare | sft | prefer | arms | exam | table) began=$SECONDS && $stage && echo "$stage: $((SECONDS - began)) s" ;;
+    ask-*) ask "${stage#ask-}" ;;
+    *) echo "no stage $stage" >&2 && exit 2 ;;
+  esac
+done

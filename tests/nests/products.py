@@ -336,17 +336,24 @@ def attention_causal() -> Program:
     return _attention(2, 33, 33, 16, causal=True)
 
 
-def _called(dtype: str, mask: Tensor, *before: Kernel, **named: float) -> Program:
+def _called(
+    dtype: str,
+    mask: Tensor | None,
+    *before: Kernel,
+    length: int = 40,
+    keys: int = 37,
+    **named: float,
+) -> Program:
     """A call of attention whose two heads of queries share one of keys, as steps of our own."""
-    q = contiguous("q", (2, 2, 40, 24), dtype)
-    k, v = (contiguous(name, (2, 1, 37, 24), dtype) for name in "kv")
-    refs = tuple(Ref(tensor.name) for tensor in (q, k, v, mask))
+    q = contiguous("q", (2, 2, length, 24), dtype)
+    k, v = (contiguous(name, (2, 1, keys, 24), dtype) for name in "kv")
+    refs = tuple(Ref(tensor.name) for tensor in (q, k, v, *([mask] if mask else [])))
     if named:
         call = Call(capped.NAME, (*refs, *named.values()), (), (replace(q, name="y"),))
     else:
         attention = "torch.ops.aten.scaled_dot_product_attention.default"
         call = Call(attention, refs, (), (replace(q, name="y"),))
-    inputs = (q, k, v, *(() if before else (mask,)))
+    inputs = (q, k, v, *(() if before or not mask else (mask,)))
     called = Program(inputs, (), (*before, call), (Ref("y"),))
     return own_attention(called, lambda step: True, least=0)
 
@@ -375,6 +382,17 @@ def attention_in_a_window() -> Program:
         Store(mask, row_major((*rows, key)), "sees"),
     )  # fmt: skip
     return _called("bfloat16", mask, Kernel("window", (*rows, key), (), body))
+
+
+@case
+def attention_of_a_token() -> Program:
+    """Keys in two parts."""
+    return _called("bfloat16", contiguous("mask", (2, 1, 1, 300), "bool"), length=1, keys=300)
+
+
+@case
+def attention_of_few_tokens() -> Program:
+    return _called("float16", None, length=3, keys=400)
 
 
 @case

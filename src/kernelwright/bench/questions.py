@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import random
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -112,12 +113,21 @@ class Questions:
     def _ask(self, policy: Policy, missing: Sequence[tuple[str, int, Call]]) -> None:
         endpoint = open_endpoint(policy.name)
 
-        def keep(run: str, seed: int, call: Call) -> None:
-            self.archive.add_call(run, self._answered(endpoint, seed, call))
+        def keep(run: str, seed: int, call: Call) -> Call:
+            answered = self._answered(endpoint, seed, call)
+            self.archive.add_call(run, answered)
+            return answered
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for done in [pool.submit(keep, *each) for each in missing]:
-                done.result()
+            asked = [pool.submit(keep, *each) for each in missing]
+            failed = [call for done in asked if (call := done.result()).outcome is Outcome.FAILED]
+        if failed:
+            warnings.warn(
+                f"{policy.name}: {len(failed)} of {len(asked)} answers do not count, because they "
+                f"failed: {failed[-1].detail}; the same command asks again",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def _answered(self, endpoint: Endpoint, seed: int, call: Call) -> Call:
         parameters = {**endpoint.parameters(seed), **call.parameters}

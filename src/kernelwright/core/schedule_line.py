@@ -37,6 +37,16 @@ KNOBS: dict[str, tuple[Value, ...]] = {
 """The names that a schedule line may set, each with its values in order: neighbouring values are
 one step apart. All values of a knob give equally accurate results."""
 
+LANES = 32
+"""Threads of a warp."""
+FEWEST, MOST = 8, 128
+"""Results of a tile that a thread holds at least, and results that it holds at most: it has 255
+registers. With fewer, none of 40 schedules on an H200 was within 1.5 times of the fastest (grids of
+lessons' products)."""
+SHARED_BYTES = 227 << 10
+"""The shared memory of a block. Source: CUDA C++ Programming Guide, technical specifications of
+compute capability 9.0."""
+
 
 def read(source: str) -> dict[str, Value]:
     """Return the schedule of a kernel's file; empty if the file has no schedule line.
@@ -92,8 +102,26 @@ def neighbours(schedule: Schedule) -> Iterator[dict[str, Value]]:
 
 
 def drawn(names: Sequence[str], draw: random.Random) -> dict[str, Value]:
-    """Return a schedule of these names, all values equally likely."""
-    return {name: draw.choice(KNOBS[name]) for name in names}
+    """Return a schedule of these names that fits a GPU; all are equally likely."""
+    while True:
+        schedule = {name: draw.choice(KNOBS[name]) for name in names}
+        if fits(schedule):
+            return schedule
+
+
+def fits(schedule: Schedule) -> bool:
+    """Whether a schedule fits the registers and the shared memory of a GPU, as far as its names
+    say: others take long to compile, and spill, fail or leave most of the GPU idle."""
+
+    def at(name: str, default: int = 1) -> int:
+        return int(schedule.get(name, default))
+
+    block, threads = max(at("ELEMENTS"), at("COLUMNS"), at("WINDOWS")), LANES * at("WARPS", 16)
+    tile, tile_threads = at("TILE_M") * at("TILE_N"), LANES * at("TILE_WARPS", 16)
+    loaded = 4 * at("TERMS") * (at("TILE_M") + at("TILE_N")) * max(1, at("STAGES") - 1)
+    is_busy = "TILE_WARPS" not in schedule or tile >= FEWEST * tile_threads
+    is_held = block <= MOST * threads and tile <= MOST * tile_threads
+    return is_busy and is_held and loaded <= SHARED_BYTES
 
 
 def _line(source: str) -> ast.Assign | None:

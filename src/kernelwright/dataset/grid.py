@@ -118,7 +118,7 @@ def build_grid(archives: Sequence[str], *, out: str | Path, command: str) -> lis
             for task in archive.tasks():
                 if archive.is_examined(task.digest):
                     examined.add(task.digest)
-                elif task.payload is None and not task.import_roots:
+                elif task.payload is None and not (task.import_roots and task.origin == "module"):
                     for row in _rows(archive, task):
                         found[row.task_digest, row.candidate, row.device, row.environment] = row
     rows = [row for row in found.values() if row.task_digest not in examined]
@@ -168,12 +168,13 @@ def _rows(archive: Archive, task: Task) -> Iterator[Measured]:
     """Yield the rows of a task's trials: of the rules' candidates, and of schedule lines."""
     bases = {p.candidate.digest: p for p in archive.proposals(task.digest)}
     for place, version, trial in archive.trials_everywhere(task.digest):
-        base = bases.get(str(trial.schedule.get(OF)))
-        code = _text(base, trial) if base else ""
+        base = bases.get(str(trial.schedule.get(OF, trial.candidate)))
         own = schedule_line.read(base.candidate.source) if base else {}
+        line = trial.schedule.get(LINE, own)  # a search tries a program first as it is written
+        code = _text(base, trial, line) if base and line else ""
         if not code and "variant" not in trial.schedule:
             continue  # nothing tells what was measured
-        schedule = trial.schedule[LINE] if code else trial.schedule
+        schedule = line if code else trial.schedule
         yield Measured(
             task_digest=task.digest,
             task_name=task.name,
@@ -201,10 +202,10 @@ def _rows(archive: Archive, task: Task) -> Iterator[Measured]:
         )
 
 
-def _text(base: Proposal, trial: Trial) -> str:
+def _text(base: Proposal, trial: Trial, line: schedule_line.Schedule) -> str:
     """Return the text that was measured; empty if its digest is not the trial's."""
     try:
-        source = schedule_line.rewritten(base.candidate.source, trial.schedule[LINE])
+        source = schedule_line.rewritten(base.candidate.source, line)
     except ValueError:
         return ""
     is_it = Candidate(source, trial.dialect, base.candidate.entry).digest == trial.candidate

@@ -14,8 +14,8 @@ from kernelwright.dataset.parquet import arrow, clean
 FILE = "pairs.parquet"
 SPLITS = ("train", "validation")
 MEASURED = "measured"
-"""The status of a kernel that the tuner found right and timed, whose program the judge has passed
-under another schedule."""
+"""The status of a kernel that the tuner found right and timed: its program is a lesson's, or the
+judge has passed it under another schedule."""
 
 
 @dataclass(frozen=True)

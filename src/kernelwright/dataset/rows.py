@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -34,6 +35,9 @@ FAILED_SHARE = 4
 """At most one in this many of a task's kept candidates is a failed one."""
 CONTRASTIVE = 4
 """One in this many lessons from a grid has a further, contrastive one."""
+LEAST_GAIN = 1.05
+"""How many times as fast as what its prompt shows a contrastive answer is at least: less is
+not worth learning, and about what times of two runs differ by at most."""
 N_SHOWN = 2
 """Kernels in a prompt that shows exemplars, the default of contrastive training."""
 LICENCES = {"composed": "Apache-2.0", "folder": "NOASSERTION", "kernelbench": "NOASSERTION"}
@@ -147,7 +151,7 @@ def measured_lessons(kept: KeptTask, drawing: Drawing) -> Iterator[Pair]:
 
     Of each program on each device ``drawing.keep`` schedules are answers, drawn by their speed. A
     quarter as many pairs more, at least one, are contrastive: the prompt shows measured kernels
-    of clearly different speeds, and the answer is one that is surely faster than all of them.
+    of clearly different speeds, and the answer is one that is clearly faster than all of them.
     """
     groups: dict[tuple[str, ...], list[Measured]] = {}
     for row in kept.measured:
@@ -158,10 +162,10 @@ def measured_lessons(kept: KeptTask, drawing: Drawing) -> Iterator[Pair]:
         order = sorted(rows, key=lambda row: _drawn(row, drawing.temperature, draw))
         for row in order[: drawing.keep]:
             yield _pair(kept, _as_kept(row))
-        for row in order[: max(1, drawing.keep // CONTRASTIVE)]:
-            shown = _slower(row, rows, drawing.contrast, draw)
-            if shown:
-                yield _pair(kept, _as_kept(row), shown)
+        taught = ((row, _slower(row, rows, drawing.contrast, draw)) for row in order)
+        contrastive = ((row, shown) for row, shown in taught if shown)
+        for row, shown in islice(contrastive, max(1, drawing.keep // CONTRASTIVE)):
+            yield _pair(kept, _as_kept(row), shown)
 
 
 def _drawn(row: Measured, temperature: float, draw: random.Random) -> float:
@@ -178,7 +182,7 @@ def _drawn(row: Measured, temperature: float, draw: random.Random) -> float:
 def _slower(
     row: Measured, rows: Sequence[Measured], contrast: float, draw: random.Random
 ) -> tuple[Exemplar, ...]:
-    """Choose kernels to show before the answer ``row``: ones that are surely slower than it, of
+    """Choose kernels to show before the answer ``row``: ones that are clearly slower than it, of
     speeds that differ by ``contrast``."""
     fast = _as_kept(row).evaluation.speedup
     assert fast is not None
@@ -186,7 +190,9 @@ def _slower(
     slower = [
         (other.proposal, other.evaluation)
         for other in others
-        if (speed := other.evaluation.speedup) is not None and speed.high < fast.low
+        if (speed := other.evaluation.speedup) is not None
+        and speed.high < fast.low
+        and LEAST_GAIN * speed.median <= fast.median
     ]
     return tuple(exemplars(slower, N_SHOWN, draw.randrange(1 << 30), contrast))
 

@@ -411,13 +411,14 @@ class _Search:
         )
 
     def evaluate(self, proposal: Proposal, brief: Brief) -> None:
-        """Judge the proposal, and archive it with its verdict.
-
-        If models' candidates are tried, the fastest of its schedules is judged in its place."""
+        """Judge the proposal, and archive it with its verdict; if models' candidates are tried,
+        the fastest of its schedules in its place."""
         if self.admitted is not None:
             tried = self.admitted.tried(proposal, self.seen)
             self.keep_trials(tried.trials)
             self.seen.add(proposal.candidate.normal)
+            if tried.best != proposal:  # the trials of its other schedules name it
+                self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
             if tried.best is None:
                 return self.tell(f"{proposal.summary}: slower, not judged")
             proposal = tried.best
@@ -479,8 +480,8 @@ class _Search:
     def finish(self, *, interrupted: bool) -> Result:
         """Write the best source, or the unbeaten library setting, and close the run."""
         best = conclusion(self.history).best
-        is_early = time.monotonic() < self.deadline
-        is_known = self.is_timed and (is_early or any(e.timing for _, e in self.history))
+        may_measure = not interrupted and time.monotonic() < self.deadline
+        is_known = self.is_timed and (may_measure or any(e.timing for _, e in self.history))
         strongest = self.judge.strongest if is_known else ""
         right = self.first_right()
         chosen = best[0] if best else right

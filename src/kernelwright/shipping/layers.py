@@ -191,7 +191,7 @@ class _Functions:
         for node in parse(text).body:
             match node:
                 case ast.Assign(
-                    value=ast.Call(args=[ast.Dict() as parts, ast.Name(id="__name__") as home])
+                    value=ast.Call(args=[ast.Dict() as parts, ast.Name(id="__name__") as home, *_])
                 ):
                     mode = "training" in ast.literal_eval(parts)[""][1]
                     described = _parts_text(self.module, mode=mode)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from kernelwright.llm.chat import ends
 from kernelwright.train.recipes import Recipe
 
 PACKAGES = ("transformers", "trl", "peft", "accelerate", "datasets")
+HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?(?<!\.gguf)")
+"""Names of models on the hub. What else is not on this machine is a mistake, and not asked for."""
 TARGETS = "all-linear"  # adapters on every linear layer: LoRA Without Regret, thinkingmachines.ai
 
 
@@ -140,6 +144,12 @@ def fitting(examples: Sequence[Any], lengths: Sequence[int], recipe: Recipe) -> 
             seen=f"the shortest has {min(lengths)} tokens",
             do=f"give more than --max-tokens {recipe.max_tokens}",
         )
+    if n_left := len(examples) - len(found):
+        warnings.warn(
+            f"{n_left} of {len(examples)} examples are left out: they have more than the {longest} "
+            "tokens of --max-prompt-tokens and --max-tokens",
+            stacklevel=2,
+        )
     return found
 
 
@@ -174,6 +184,12 @@ def _from_pretrained(kind: Any, model: str, **options: Any) -> Any:
     if path.suffix == ".gguf" and path.is_file():
         options["gguf_file"] = path.name
         path = path.parent
+    elif not path.exists() and not HUB_NAME.fullmatch(model):
+        raise UsageError(
+            f"there is no model {model}",
+            seen="no such file or folder",
+            do="name a checkpoint's folder, a .gguf file, or a model on the hub as OWNER/NAME",
+        )
     name = str(path) if path.exists() else model
     try:
         return kind.from_pretrained(name, **options)

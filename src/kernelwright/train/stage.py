@@ -17,6 +17,7 @@ from kernelwright.core.task import Task
 from kernelwright.dataset.pairs import Pair
 from kernelwright.train import Trained, model
 from kernelwright.train.recipes import FAST, Recipe, keep, require_same
+from kernelwright.tuner import admission
 from kernelwright.workers.asked import WorkersAsked
 from kernelwright.workers.opening import workers_for
 from kernelwright.workers.workers import Workers
@@ -133,23 +134,30 @@ def _dialects(recipe: Recipe, device: Device) -> Sequence[str]:
     """Return the recipe's dialects, or by default all but torch that can be timed on the device.
 
     Raises:
-        UsageError: a dialect of the recipe, or every dialect, cannot be used on the device.
+        UsageError: a dialect of the recipe, or every dialect, cannot be used on the device, or by
+            the fast judge.
     """
     names = recipe.dialects or [n for n in plugins.names(DIALECTS) if n != "torch"]
-    found = [plugins.find(DIALECTS, name) for name in names]
-    missing = {d.name: d.missing(device) for d in found}
-    usable = [d.name for d in found if not missing[d.name] and d.is_timed(device)]
+    reasons = {name: _why_unusable(name, recipe, device) for name in names}
+    usable = [name for name, why in reasons.items() if not why]
     if not usable or (recipe.dialects and len(usable) < len(names)):
         raise UsageError(
             f"kernels cannot be judged on {device}",
-            seen="; ".join(
-                f"{name}: {why or 'its kernels cannot be timed there'}"
-                for name, why in missing.items()
-                if name not in usable
-            ),
-            do="choose another --dialect or --device",
+            seen="; ".join(f"{name}: {why}" for name, why in reasons.items() if why),
+            do="choose another --dialect, --device or --judge",
         )
     return usable
+
+
+def _why_unusable(name: str, recipe: Recipe, device: Device) -> str:
+    """Return why a recipe's answers cannot be judged in a dialect; empty if they can."""
+    dialect = plugins.find(DIALECTS, name)
+    if why := dialect.missing(device):
+        return str(why)
+    if not dialect.is_timed(device):
+        return "its kernels cannot be timed there"
+    is_refused = recipe.judge == FAST and name not in admission.DIALECTS
+    return "the fast judge admits no text in it" if is_refused else ""
 
 
 def _last_checkpoint(recipe: Recipe) -> str | None:

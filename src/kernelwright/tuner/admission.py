@@ -17,6 +17,9 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import Any
 
+DIALECTS = ("torch", "triton")
+"""The dialects whose files the grammar can admit."""
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

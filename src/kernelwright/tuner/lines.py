@@ -29,7 +29,7 @@ def under(proposal: Proposal, schedule: schedule_line.Schedule) -> Proposal:
 def schedules(source: str, n: int, seed: str) -> Iterator[dict[str, schedule_line.Value]]:
     """Yield at most ``n`` schedules for a program: its own, neighbours of it, and random ones."""
     own, draw = schedule_line.read(source), random.Random(seed)
-    near = [*schedule_line.neighbours(own)]
+    near = [*filter(schedule_line.fits, schedule_line.neighbours(own))]
     near = draw.sample(near, min(len(near), int(NEAR_SHARE * n)))
     drawn = (schedule_line.drawn([*own], draw) for _ in range(20 * n))
     seen: list[dict[str, schedule_line.Value]] = []

@@ -245,6 +245,25 @@ def test_frozen_weights_get_no_gradient(normed) -> None:
     assert built.up.weight.grad is None and built.norm.weight.grad is not None
 
 
+def test_a_weight_that_was_frozen_gets_its_gradient_where_it_wants_one(tmp_path) -> None:
+    text = source("layer_norm").replace(
+        "2 * n)\n", "2 * n)\n        self.up.requires_grad_(False)\n", 1
+    )
+    built, module, (x,) = pair(tmp_path, text)
+    x.requires_grad_()
+    assert built.why_not(x) == ""
+    built(x).sum().backward()
+    assert built.up.weight.grad is None and built.norm.weight.grad is not None
+    for each in (built, module):
+        each.zero_grad()
+        each.up.requires_grad_()
+        each(x).sum().backward()
+    assert "gradients are wanted" in built.why_not(x)
+    torch.testing.assert_close(built.up.weight.grad, module.up.weight.grad)
+    with torch.no_grad():
+        assert built.why_not(x) == ""
+
+
 def test_a_saved_value_that_was_changed_is_an_error(normed) -> None:
     built, _, x = normed
     result = built(x)

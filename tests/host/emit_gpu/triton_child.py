@@ -55,6 +55,7 @@ COMPILED = (
     "convolution_side_by_side",
     "attention_causal", "totals_packed", "totals_long", "product_unpacked", "product_gathered",
     "product_grouped", "attention_in_a_window", "attention_capped",
+    "attention_of_a_token",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}
 IN_PARTS = (
@@ -188,7 +189,15 @@ def not_compiled(name: str) -> str:
         launches: list = []
         for key, value in list(forward.__globals__.items()):
             if isinstance(value, triton.JITFunction) and key.endswith(
-                ("_kernel", "_in_three", "_in_two", "_rows", "channels_last", "padded_image")
+                (
+                    "_kernel",
+                    "_joined",
+                    "_in_three",
+                    "_in_two",
+                    "_rows",
+                    "channels_last",
+                    "padded_image",
+                )
             ):
                 forward.__globals__[key] = Recorder(value, launches)
         forward(*(torch.empty(t.shape, dtype=getattr(torch, t.dtype)) for t in program.inputs))

@@ -29,6 +29,7 @@ from kernelwright.core import schedule_line
 from kernelwright.core.errors import ProposerError
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
+from kernelwright.dataset.grid import build_grid
 from kernelwright.dialects.simt.metal import msl_missing
 from kernelwright.judge import Judge
 from kernelwright.loaders import load
@@ -192,6 +193,19 @@ def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(swarm,
     # The next answer may be asked for while the first is judged; those after it may not.
     later = [request["messages"][-1]["content"] for request in scripted.requests[1:]]
     assert any(schedule_line.written(judged) in text and "eager" in text for text in later)
+
+
+def test_all_trials_of_a_models_program_become_a_grid(swarm, scripted, tmp_path):
+    pytest.importorskip("pyarrow")
+    scripted.script = [say(SCHEDULED)]
+    _, _, progress = swarm(
+        proposers=("policy",), dialects=("torch",), contexts=(), try_admitted=True,
+        budget_tokens=ONE_CALL_TOKENS,
+    )  # fmt: skip
+    rows = build_grid([str(tmp_path / "archive.sqlite")], out=tmp_path / "grid", command="")
+    assert len(rows) == max(report.n_trials for report in progress) > 2
+    assert sum(row.is_as_written for row in rows) == 1
+    assert len({row.program for row in rows}) == 1
 
 
 def test_models_write_metal_where_there_is_no_mac(swarm, scripted, at_once):

@@ -124,11 +124,14 @@ def test_lessons_that_the_budget_ends_leave_a_checkpoint(folder):
     assert trained.curve[-1]["time/used_s"] >= 2.0
 
 
-def test_the_fast_judge_admits_no_cpp_and_every_audit_is_in_the_curve(folder, taught):
+def test_the_fast_judge_is_asked_for_no_cpp_and_every_audit_is_in_the_curve(folder, taught):
     told = recipe(
         "selfsup", model=str(taught.model), out=str(folder / "fast"), rank=4, steps=1,
         judge="fast", audit=1.0, archive=str(folder / "fast.sqlite"), **COMMON, **ALONE,
     )  # fmt: skip
+    with pytest.raises(UsageError, match="cpp: the fast judge admits no text in it"):
+        train(told, PAIRS)
+    told = replace(told, dialects=("torch",))
     (line,) = [line for line in train(told, PAIRS).curve if "earned" in line]
     assert line["share/right"] == 0.0 and line["share/cheats"] == line["share/with_code"]
     assert line["audit/answers"] == 8 * line["share/with_code"] > 0

@@ -14,6 +14,7 @@ from kernelwright.core.settings import Settings
 from kernelwright.core.trial import TrialOutcome
 from kernelwright.dataset.grid import open_grid
 from kernelwright.judge import Judge
+from kernelwright.suites.composed.lessons import PROPOSER
 from kernelwright.tuner.grid import programs
 
 PROGRAM = """
@@ -72,7 +73,25 @@ def test_a_grid_is_measured_once_and_grows(url, tmp_path, capfd):
     times = {json.loads(row.schedule)["TERMS"]: row.time_ns for row in rows}
     assert sorted(times) == sorted(times, key=times.__getitem__)  # the fewer terms, the faster
     _, facts, told = grid(url, tmp_path, capfd, "--schedules", "3")
-    assert facts["rows"] == 3 and ": 0 measured" in told
+    assert facts["rows"] == 3 and ": nothing new to measure" in told
     assert open_grid(tmp_path / "grid") == rows
     _, facts, told = grid(url, tmp_path, capfd, "--schedules", "4")
     assert facts["rows"] == 4 and ": 1 measured" in told
+
+
+def test_a_lessons_program_needs_no_verdict_unless_there_is_one(tmp_path, fork_server):
+    known, forms = task(), ("pointwise",)
+    unjudged = Proposal(Candidate(PROGRAM, "torch"), PROPOSER, forms)
+    wrong = Proposal(Candidate(PROGRAM.replace("* self", "- self"), "torch"), PROPOSER, forms)
+    policys = Proposal(Candidate(PROGRAM + "\nlimit = 1\n", "torch"), "policy")
+    with (
+        Archive(tmp_path / "a.sqlite") as archive,
+        Judge(known, settings=Settings(), fork_server=fork_server) as judge,
+    ):
+        archive.add_task(known, [judge.workload])
+        run = archive.start_run(known, Settings())
+        for proposal in (policys, wrong, unjudged):
+            archive.add_proposal(run, proposal)
+        assert programs(archive, known) == [wrong, unjudged]
+        archive.add_evaluation(run, judge.evaluate(wrong.candidate, timed=False))
+        assert programs(archive, known) == [unjudged]

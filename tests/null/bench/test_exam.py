@@ -63,3 +63,19 @@ def test_two_problems_with_equal_text_are_asked_and_counted_once(tmp_path, monke
         kept = archive.calls(TASK.digest)
     assert [call.id for call in calls[TASK.digest]] == [call.id for call in kept]
     assert len({call.parameters["seed"] for call in kept}) == len(kept) == 3
+
+
+def test_answers_that_the_machine_did_not_finish_are_counted_aloud(tmp_path, monkeypatch):
+    class Slow(Endpoint):
+        def ask(self, messages, parameters, timeout_s):
+            return Reply("te", Outcome.CUT, "at the limit of time", output_tokens=2)
+
+    monkeypatch.setattr(asked, "open_endpoint", lambda _: Slow())
+    monkeypatch.setattr(asked, "_free", lambda: None)
+    calls = {TASK.digest: []}
+    with Archive(tmp_path / "archive.sqlite") as archive:
+        entry, told = SuiteEntry("folder", 0, "a", TASK), Settings(dialects=("cpp",))
+        questions = Questions([entry], told, Device.parse("cpu"), 64, archive)
+        with pytest.warns(RuntimeWarning, match="2 of 2 answers do not count.*the limit of time"):
+            questions.ask(calls, {Policy(tmp_path, 2): 2})
+    assert calls == {TASK.digest: []}

@@ -17,6 +17,7 @@ from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.ir.ir import Attention, Call, Contraction, Kernel, Program, Reduce
 from kernelwright.compiler.lower.graph import to_flow
+from kernelwright.compiler.rewrite import rewrite
 
 R = torch.randn
 
@@ -342,6 +343,38 @@ def test_attention_of_one_query_reads_shared_keys_and_masks_where_they_are():
         assert len(program.steps) == 3 and not any(isinstance(s, Call) for s in program.steps)
         found = interpret(program, inputs, {})
         torch.testing.assert_close(found, Attention()(*inputs), rtol=1e-4, atol=1e-4)
+
+
+def test_attention_of_few_queries_is_one_step_that_reads_each_head_of_keys_once():
+    class Decoding(nn.Module):
+        def forward(self, q, k, v, mask):
+            k, v = (t.repeat_interleave(2, dim=1) for t in (k, v))
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    inputs = [x.bfloat16() for x in (R(2, 4, 1, 8), R(2, 2, 12, 8), R(2, 2, 12, 8))]
+    inputs.append(torch.rand(2, 1, 1, 12) > 0.5)
+    captured, _ = rewrite(capture(Decoding(), inputs))
+    program = assemble_supported(
+        captured, Fusion(few_queries=True), lambda step: True, products=True
+    )
+    *_, last = program.steps
+    assert isinstance(last, Attention) and (last.k.name, last.v.name) == ("k", "v")
+    found = interpret(program, inputs, {})
+    torch.testing.assert_close(found, Decoding()(*inputs), rtol=2e-2, atol=2e-2)
+
+
+def test_keys_that_are_computed_are_not_kept_for_attention_of_few_queries():
+    class Unpacked(nn.Module):
+        def forward(self, q, k, v, scale):
+            k, v = (t.bfloat16() * scale for t in (k, v))
+            return F.scaled_dot_product_attention(q, k, v)
+
+    k, v = (torch.randint(-9, 9, (2, 2, 12, 8), dtype=torch.int8) for _ in "kv")
+    inputs = [R(2, 2, 1, 8).bfloat16(), k, v, R(1).bfloat16()]
+    program = assemble_supported(
+        capture(Unpacked(), inputs), Fusion(few_queries=True), lambda step: True, products=True
+    )
+    assert not any(isinstance(step, (Attention, Call)) for step in program.steps)
 
 
 def test_operators_without_a_loop_nest_become_calls():

@@ -22,9 +22,11 @@ from kernelwright.dataset import Grids, build_dataset, open_pairs
 from kernelwright.dataset.answer import answer, choice
 from kernelwright.dataset.grid import build_grid, open_grid
 from kernelwright.dataset.pairs import MEASURED
+from kernelwright.dataset.rows import LEAST_GAIN
 from kernelwright.suites.composed.lessons import PROPOSER, lessons
 from kernelwright.train import sft
 from kernelwright.train.reward_worker import Proposal
+from kernelwright.tuner.admission import refusal
 
 PLACE = Environment("cuda:sm_90", {"gpu": "a GPU", "threads": 2, "torch": "2"})
 ELEMENTS, WARPS = (512, 1024, 2048, 4096), (4, 8)
@@ -146,11 +148,19 @@ def test_contrastive_lessons_show_kernels_of_clearly_different_speeds_that_are_s
     first, second = sorted(times[name] for name in shown)
     assert second / first >= 1.25
     mine = times[Candidate(pair.code, "triton").digest]
-    assert mine < first
-    assert f"{first / mine:.2g} times as fast." in pair.answer
+    assert LEAST_GAIN * mine < first
+    assert f"{first / mine:.3g} times as fast." in pair.answer
     _, far = built(url, tmp_path, temperature=1e-3, contrast=2.5)
     assert len(json.loads(far[0].provenance)["shown"]) == 1  # no two are that far apart
     assert "eager" in pair.prompt[-1][1]
+
+
+def test_every_answer_is_admitted_and_obeys_the_line_that_was_measured(url, tmp_path):
+    plain, shown = built(url, tmp_path, temperature=math.inf, keep=100)
+    lines = {row.candidate: json.loads(row.schedule) for row in open_grid(tmp_path / "grid")}
+    for pair in (*plain, *shown):
+        assert not refusal(pair.code) and pair.code.strip("\n") in pair.answer
+        assert schedule_line.read(pair.code) == lines[Candidate(pair.code, "triton").digest]
 
 
 def test_the_prose_credits_a_schedule_only_with_what_it_brings_to_the_same_program(url, tmp_path):

@@ -9,7 +9,8 @@ pytest.importorskip("peft")
 import gguf
 from tests.host.train import tiny
 
-from kernelwright.train.model import adapter, open_model, write
+from kernelwright.core.errors import UsageError
+from kernelwright.train.model import adapter, open_model, open_tokenizer, write
 from kernelwright.train.recipes import recipe
 
 WIDTH, INNER, WORDS = 32, 64, 96
@@ -58,3 +59,10 @@ def test_a_stage_begins_with_a_gguf_and_ends_with_a_checkpoint(file, tmp_path):
     write(get_peft_model(model, adapter(told)), words, tmp_path / "model", tmp_path / "adapter")
     after = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
     assert after.model.embed_tokens.weight.equal(before)
+
+
+@pytest.mark.parametrize("name", ["missing.gguf", "./missing", "kernelwright-out/train/sft/model"])
+def test_a_model_that_is_not_here_is_not_asked_of_the_hub(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="no such file or folder"):
+        open_tokenizer(name)

@@ -212,9 +212,12 @@ def grid_command(
 
 def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsked) -> bool:
     """Measure the programs of an archive under other schedules, each task in its own process.
-    Return whether Ctrl-C was not pressed meanwhile."""
+    Return whether Ctrl-C was not pressed meanwhile.
+
+    The order of the tasks is that of their digests: what a budget leaves out is a random part.
+    """
     with Archive(settings.archive, create=False) as archive:
-        tasks = archive.tasks()
+        tasks = sorted(archive.tasks(), key=lambda task: task.digest)
     workers = workers_for(settings.device, asked, usual=1)
 
     def one(task: Task) -> bool:
@@ -224,8 +227,8 @@ def _measure(settings: Settings, schedules: int, until: float, asked: WorkersAsk
         work = partial(grid.measure_task, task, settings, n=schedules, left_s=left_s)
         ending = workers.run(work, preload=(grid.__name__,))
         try:
-            n_new = ending.get(f"the grid of {task.name}", do="the same command goes on")
-            click.echo(f"{task.name}: {n_new} measured", err=True)
+            done = ending.get(f"the grid of {task.name}", do="the same command goes on")
+            click.echo(one_line(f"{task.name}: {done}", 160), err=True)
         except KernelwrightError as error:
             click.echo(one_line(f"{task.name}: {error}", 160), err=True)
         except KeyboardInterrupt:

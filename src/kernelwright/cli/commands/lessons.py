@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -13,8 +15,9 @@ from kernelwright.archive import Archive, without_password
 from kernelwright.cli.options import JSON
 from kernelwright.console.answers import DONE, NOTHING_PASSED
 from kernelwright.console.terminal import Answer
+from kernelwright.core.candidate import Proposal
 from kernelwright.core.device import Device
-from kernelwright.core.settings import load_settings
+from kernelwright.core.settings import Settings, load_settings
 from kernelwright.dialects.devices import resolve
 from kernelwright.report.facts import one_line
 from kernelwright.suites.composed.lessons import FORMS, PROPOSER, Lesson, lessons
@@ -67,6 +70,11 @@ AT_ONCE = 4  # lessons for each process that judges, between two lines of progre
     help="Time correct kernels, to learn which schedule is fast on the device.",
 )
 @click.option(
+    "--unjudged",
+    is_flag=True,
+    help="Keep the kernels without verdicts: `dataset grid` compares each with its reference.",
+)
+@click.option(
     "--device", metavar="DEVICE", help="Judge on cpu (default, Triton's interpreter), cuda, …"
 )
 @click.option(
@@ -85,6 +93,7 @@ def lessons_command(
     forms: tuple[str, ...],
     schedules: int,
     timed: bool,
+    unjudged: bool,
     device: str | None,
     jobs: int,
     as_json: bool,
@@ -100,6 +109,8 @@ def lessons_command(
     drawn = lessons(count, seed=seed, size=size, forms=forms, schedules=schedules)
     tried: Counter[str] = Counter()
     right: Counter[str] = Counter()
+    if unjudged:
+        return _kept(settings, drawn)
     where = resolve(Device.parse(settings.device))
     workers = workers_for(settings.device, WorkersAsked(jobs=jobs))
     with workers, RewardPool(settings, where, workers, timed=timed) as pool:
@@ -113,6 +124,24 @@ def lessons_command(
         table.add_row(form, str(n), str(right[form]))
     facts = {"archive": without_password(archive), "lessons": dict(tried), "right": dict(right)}
     return Answer(facts, DONE if right.total() else NOTHING_PASSED, [table])
+
+
+def _kept(settings: Settings, drawn: Iterator[Lesson]) -> Answer:
+    """Archive lessons without judging them."""
+    kept: Counter[str] = Counter()
+    with Archive(settings.archive) as archive:
+        for lesson in drawn:
+            archive.add_task(lesson.task)
+            run = archive.start_run(lesson.task, replace(settings, proposers=()))
+            archive.add_proposal(run, Proposal(lesson.candidate, PROPOSER, (lesson.form,)))
+            archive.finish_run(run)
+            kept[lesson.form] += 1
+            click.echo(one_line(f"{lesson.task.name}: kept", 160), err=True)
+    table = Table("form", "lessons", box=None)
+    for form, n in kept.most_common():
+        table.add_row(form, str(n))
+    facts = {"archive": without_password(settings.archive), "lessons": dict(kept)}
+    return Answer(facts, DONE, [table])
 
 
 def said(lesson: Lesson) -> PolicyAnswer:

@@ -4,8 +4,9 @@ names."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch import fx
 
 from kernelwright.compiler.capture.capture import Captured
 from kernelwright.compiler.capture.recurrent import own_recurrences
-from kernelwright.compiler.fuse.attention import own_attention
+from kernelwright.compiler.fuse.attention import few_queries, own_attention
 from kernelwright.compiler.fuse.flow import (
     Constant,
     Node,
@@ -24,7 +25,7 @@ from kernelwright.compiler.fuse.flow import (
 )
 from kernelwright.compiler.fuse.fuse import Fusion, fuse
 from kernelwright.compiler.ir import capped
-from kernelwright.compiler.ir.ir import Call, Program, Ref, Step, Tensor
+from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
@@ -46,8 +47,41 @@ def assemble_supported(
 ) -> Program:
     """Return the program, with calls in place of every own step that is not supported: of its
     products, if it has some that are not called yet, and else of all that it computes. ``finish``
-    rewrites the steps before memory is reused."""
-    called: set[str] = set()
+    rewrites the steps before memory is reused.
+
+    With ``fusion.few_queries``, attention of few queries is one step where that is supported, and
+    else products and a softmax.
+    """
+    whole = few_queries(captured.graph) if products and fusion.few_queries else set()
+    assembled = partial(
+        _assembled, captured, fusion, supports, products=products, lineage=lineage, finish=finish
+    )
+    program = assembled(whole)
+    return program if not whole or _is_own(program, whole) else assembled(set())
+
+
+def _is_own(program: Program, whole: set[str]) -> bool:
+    """Return whether all these calls have become own steps, of keys and values that no kernel of
+    the program makes: those it would rather compute where they are read."""
+    made = {
+        t.name for step in program.own() for t in step.writes if not isinstance(step, Attention)
+    }
+    own = {step.result.name: step for step in program.steps if isinstance(step, Attention)}
+    return whole <= own.keys() and not any({s.k.name, s.v.name} & made for s in own.values())
+
+
+def _assembled(
+    captured: Captured,
+    fusion: Fusion,
+    supports: Callable[[Step], bool],
+    whole: Set[str],
+    *,
+    products: bool,
+    lineage: tuple[str, ...],
+    finish: Callable[[Program], Program] | None,
+) -> Program:
+    """Return the program; attention whose node's name is in ``whole`` is not taken apart."""
+    called = set(whole)
     while True:
         flow = to_flow(
             captured,

@@ -8,8 +8,11 @@ are then left out, and where all rows see all keys, no mask is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+
+import torch
+from torch import fx
 
 from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import (
@@ -30,22 +33,71 @@ from kernelwright.compiler.ir.ir import (
     Tensor,
     contiguous,
 )
+from kernelwright.compiler.ir.prepared import made, needs
+from kernelwright.compiler.ir.steps import references
 from kernelwright.compiler.ir.whole import Own, own_calls
 
+THIN = 4
+"""Most tokens of a step of decoding, for which attention waits for keys and values alone."""
+_VIEWS = ("unsqueeze", "expand", "reshape", "view", "_unsafe_view", "clone")
 _NAME = "torch.ops.aten.scaled_dot_product_attention"
+
+
+def few_queries(graph: fx.Graph) -> set[str]:
+    """Return the names of the nodes in ``graph`` that are attention of few queries in 16 bits."""
+    attention = torch.ops.aten.scaled_dot_product_attention.default
+    queries = {n.name: n.args[0].meta["val"] for n in graph.nodes if n.target is attention}
+    narrow = {name: q for name, q in queries.items() if q.dtype in (torch.bfloat16, torch.float16)}
+    return {name for name, q in narrow.items() if q.shape[-2] <= THIN}
 
 
 def own_attention(program: Program, supports: Callable[[Step], bool], least: int) -> Program:
     """Return ``program`` with attention as steps of our own where ``supports`` agrees, from
-    ``least`` products on; capped attention always."""
+    ``least`` products on; capped attention and that of few queries always."""
+    makers = {t.name: s for s in program.steps if isinstance(s, Call) for t in s.outputs}
 
     def made_of(call: Call, tensors: dict[str, Tensor]) -> Sequence[Own]:
         found = _attention(call, tensors)
-        own = [*_spans(found), found] if found else []
-        is_large = found is not None and (found.cap or _n_products(found) >= least)
-        return own if is_large and all(map(supports, own)) else []
+        if found is None:
+            return []
+        is_few = found.q.shape[2] <= THIN and found.q.dtype in ("bfloat16", "float16")
+        if is_few:
+            k, v = (_unrepeated(each, makers, tensors) for each in (found.k, found.v))
+            found = replace(found, k=k, v=v)
+        own = [*_spans(found), found]
+        is_wanted = is_few or found.cap or _n_products(found) >= least
+        return own if is_wanted and all(map(supports, own)) else []
 
-    return own_calls(program, made_of)
+    return _without_unused(own_calls(program, made_of))
+
+
+def _unrepeated(heads: Tensor, makers: Mapping[str, Call], tensors: dict[str, Tensor]) -> Tensor:
+    """Return the tensor whose heads ``heads`` repeats for the queries that share them; else
+    ``heads``."""
+    source, sizes = heads, []
+    for names in (("reshape", "view", "_unsafe_view"), ("expand",), ("unsqueeze",)):
+        call = makers.get(source.name)
+        if call is None or call.target.split(".")[3] not in names:
+            return heads
+        source = tensors[call.args[0].name]
+        sizes.append(source.shape)
+    spread, apart, own = sizes
+    batch, n_own, *rest = own
+    is_same = apart == (batch, n_own, 1, *rest) and spread[:2] == (batch, n_own)
+    return source if is_same and spread[3:] == (*rest,) else heads
+
+
+def _without_unused(program: Program) -> Program:
+    """Return ``program`` without views and copies that no step reads any more."""
+    steps = list(program.steps)
+    used = set(references(program.outputs)) | {n for n, _ in program.mutations} | {*program.checks}
+    for step in reversed(program.steps):
+        is_view = isinstance(step, Call) and step.target.split(".")[3] in _VIEWS
+        if is_view and used.isdisjoint(made(step)):
+            steps.remove(step)
+        else:
+            used |= needs(step)
+    return replace(program, steps=tuple(steps))
 
 
 def _n_products(step: Attention) -> int:

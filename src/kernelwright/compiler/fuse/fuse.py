@@ -30,6 +30,7 @@ from kernelwright.compiler.fuse.flow import (
     Stored,
     Stretched,
     View,
+    in_memory,
     walk,
 )
 from kernelwright.compiler.fuse.group import lower_group
@@ -67,6 +68,8 @@ class Fusion:
     below, launching the library's kernel dominates its time."""
     convolutions: bool = True
     """Whether convolutions are own code where matrix products are."""
+    few_queries: bool = False
+    """Whether attention of few queries is one step: if not, it is taken apart into products."""
     depthwise: bool = False
     """Whether depthwise convolutions are own code where other convolutions are the library's: they
     are sums over windows, and not products."""
@@ -442,7 +445,7 @@ def _kept(
     given: Mapping[Node, tuple[int, ...]],
     in_tiles: int,
 ) -> dict[Node, Tensor]:
-    tables = {node.table for node in order if isinstance(node, Gather)}
+    tables = {in_memory(node.table) for node in order if isinstance(node, Gather)}
     held = {node for node in order if isinstance(node, (Source, *COMPUTED_ONCE))}
     held |= required | tables
     for node in order:

@@ -220,7 +220,9 @@ def _cost(step: Own) -> float:
     if isinstance(step, Recurrence):
         return TIME_STEP_S * step.x.shape[1 if step.batch_first else 0]
     if isinstance(step, Attention):
-        return 4.0 * step.q.n_elements * step.k.shape[2] / FLOAT_FLOPS_S
+        is_wide = BYTES.get(step.q.dtype, 1) >= 4
+        flops = 4.0 * step.q.n_elements * step.k.shape[2]
+        return flops / (FLOAT_FLOPS_S if is_wide else HALF_FLOPS_S)
     seconds = sum(map(bytes_of, (*step.reads, *step.writes))) / COPY_BYTES_S
     if isinstance(step, Contraction):
         points = size_of(step.batch) * size_of(step.m) * size_of(step.n) * size_of(step.k)

@@ -16,8 +16,9 @@ from typing import Any
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
 from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
+from kernelwright.compiler.codegen.gpu.stages import Stages
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
-from kernelwright.compiler.codegen.triton import narrow_attention
+from kernelwright.compiler.codegen.triton import few_queries, narrow_attention
 from kernelwright.compiler.codegen.triton.split import PRODUCTS, split_inside
 from kernelwright.compiler.ir.ir import Attention, Tensor
 from kernelwright.compiler.ir.sizes import fixed_only
@@ -32,7 +33,8 @@ def supports(step: Attention) -> bool:
     or in 16 bits."""
     tensors = (*step.reads, *step.writes)
     extents = (sum((n - 1) * s for n, s in zip(t.shape, t.strides, strict=True)) for t in tensors)
-    return max(extents) < _LARGE and (_takes(step) or narrow_attention.takes(step))
+    ways = (_takes, few_queries.takes, narrow_attention.takes)
+    return max(extents) < _LARGE and any(takes(step) for takes in ways)
 
 
 def _takes(step: Attention) -> bool:
@@ -44,6 +46,8 @@ def _takes(step: Attention) -> bool:
 
 def choices(step: Attention) -> list[Knobs]:
     """Return knobs, the most promising first; none was measured."""
+    if few_queries.takes(step):
+        return few_queries.choices(step)
     if narrow_attention.takes(step):
         return narrow_attention.choices(step)
     sizes = [(128, 64, 8, 2), (64, 64, 4, 2), (128, 32, 8, 2), (64, 32, 4, 3)]
@@ -65,13 +69,20 @@ SPACE = StepSpace(
 
 def neighbours(step: Attention, knobs: Knobs) -> Iterator[Knobs]:
     """Yield knobs with one of them changed. The compiler refuses what shared memory cannot hold."""
-    return SPACE.moves(knobs)
+    return few_queries.neighbours(knobs) if "parts" in knobs else SPACE.moves(knobs)
+
+
+def stages(step: Attention, knobs: Mapping[str, Any]) -> Stages:
+    """Return the step with the tensors that its kernels pass to each other."""
+    return few_queries.stages(step, knobs) if "parts" in knobs else Stages((step,))
 
 
 def emit_attention(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
     """Emit ``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
+    if few_queries.takes(step):
+        return few_queries.FewQueries(step, knobs, interpreted=interpreted).launched()
     if narrow_attention.takes(step):
-        return narrow_attention.emit_narrow(step, knobs, interpreted=interpreted)
+        return narrow_attention.Writer(step, knobs, interpreted=interpreted).launched()
     tensors = (step.q, step.k, step.v, step.result)
     fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
     batch, heads, length, width = step.q.shape

@@ -155,7 +155,7 @@ def _staged(step: Own, knobs: Knobs) -> Stages:
     """Return the kernels that compute the step: one, or more if its rows or its k are cut into
     parts."""
     if isinstance(step, Attention):
-        return Stages((step,))
+        return attention.stages(step, knobs)
     simple = _simplified(step, knobs)
     parts = knobs.get("parts", 1)
     if "programs" in knobs:

@@ -31,12 +31,16 @@ WIDEST = 256
 
 def takes(step: Attention) -> bool:
     """Return whether the step is in 16 bits, and no kernel of the library suits it."""
+    return is_narrow(step) and (step.mask is not None or step.cap > 0)
+
+
+def is_narrow(step: Attention) -> bool:
+    """Return whether the step is in 16 bits, with heads that a program can keep."""
     dtypes = {tensor.dtype for tensor in (step.q, step.k, step.v, step.result)}
     batch, heads, _, width = step.q.shape
     shares = step.k.shape[0] == batch and heads % step.k.shape[1] == 0
     is_alike = step.k.shape == step.v.shape and step.k.shape[3] == width and shares
-    is_own = step.mask is not None or step.cap > 0
-    return is_own and is_alike and dtypes in ({"bfloat16"}, {"float16"}) and width <= WIDEST
+    return is_alike and dtypes in ({"bfloat16"}, {"float16"}) and width <= WIDEST
 
 
 def choices(step: Attention) -> list[Knobs]:
@@ -51,22 +55,19 @@ def choices(step: Attention) -> list[Knobs]:
     return [dict(zip(names, size, strict=True)) for size in sizes]
 
 
-def emit_narrow(step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, warps, stages."""
-    masks = (step.mask,) if step.mask else ()
-    tensors = (step.q, step.k, step.v, step.result, *masks, *step.spans)
-    fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
-    return _Writer(step, knobs, interpreted=interpreted).launched()
+class Writer:
+    """The writer of one kernel: a function for a block of keys, and one for a tile of queries.
 
-
-class _Writer:
-    """The writer of one kernel: a function for a block of keys, and one for a tile of queries."""
+    Its knobs are block_m, block_n, warps and stages.
+    """
 
     def __init__(self, step: Attention, knobs: Mapping[str, Any], *, interpreted: bool) -> None:
+        masks = (step.mask,) if step.mask else ()
+        tensors = (step.q, step.k, step.v, step.result, *masks, *step.spans)
+        fixed_only([(tensor.shape[1:], tensor.strides) for tensor in tensors])
         self.step, self.knobs, self.interpreted = step, knobs, interpreted
         self.batch, self.heads, self.length, self.width = step.q.shape
         self.n_keys = step.k.shape[2]
-        self.tiles = math.ceil(self.length / knobs["block_m"])
         self.block_d = max(16, power_of_two(self.width))
         self.name = function_name(step)
         self.block = f"{self.name}_block"
@@ -77,8 +78,15 @@ class _Writer:
         """What the function for a block of keys is given."""
 
     def launched(self) -> Launched:
+        """Return both functions, and the launch."""
+        grid = self.batch * self.heads * self._tiles()
+        text, launch = self.kernel(grid, {"out_ptr": self.step.result}, self._of_queries())
+        return Launched(f"{self.of_keys()}\n\n{text}", launch, others=(self.block,))
+
+    def kernel(self, grid: int, made: Mapping[str, Tensor], lines: list[str]) -> tuple[str, str]:
+        """Return the kernel of these statements that writes to ``made``, and its launch."""
         step = self.step
-        given = {"q_ptr": step.q, "k_ptr": step.k, "v_ptr": step.v, "out_ptr": step.result}
+        given = {"q_ptr": step.q, "k_ptr": step.k, "v_ptr": step.v, **made}
         given |= dict(zip(("mask_ptr",), (step.mask,) if step.mask else (), strict=False))
         given |= dict(zip(("first_ptr", "end_ptr", "n_seen_ptr"), step.spans, strict=False))
         constants = {
@@ -87,22 +95,22 @@ class _Writer:
         }  # fmt: skip
         named = [f"{name}: tl.constexpr" for name in constants]
         about = [f"# {line}" for line in step.origin]
-        text = _function(self.name, [[*given], named], [*about, *self._of_queries()])
+        text = function(self.name, [[*given], named], [*about, *lines])
         options = [f"{key}={value}" for key, value in constants.items()]
         options += [f"num_{key}={self.knobs[key]}" for key in ("warps", "stages")]
         arguments = [tensor.name for tensor in given.values()]
-        grid = self.batch * self.heads * self.tiles
-        launch = wrapped(f"{self.name}[({grid},)](", [arguments, options], ")")
-        return Launched(f"{self._of_keys()}\n\n{text}", launch, others=(self.block,))
+        return text, wrapped(f"{self.name}[({grid},)](", [arguments, options], ")")
+
+    def _tiles(self) -> int:
+        return math.ceil(self.length / self.knobs["block_m"])
 
     def _of_queries(self) -> list[str]:
         """Return the statements for a tile of queries: blocks of keys in three loops."""
-        step, tiles, heads = self.step, self.tiles, self.heads
+        step, tiles, heads = self.step, self._tiles(), self.heads
         n_shared = heads // step.k.shape[1]
         key_head = f"head // {n_shared}" if n_shared > 1 else "head"
-        live = self._guard([f"(rows < {self.length})[:, None]"], "[None, :]")
-        out = _rounded("out", step.result, interpreted=self.interpreted)
-        is_one = "(beyond <= within) | has_gaps" if step.spans else "beyond <= within"
+        live = self.guard([f"(rows < {self.length})[:, None]"], "[None, :]")
+        out = rounded("out", step.result, interpreted=self.interpreted)
         return [
             f"tile = {tiles - 1} - tl.program_id(0) % {tiles}  # the longest first",
             f"head = tl.program_id(0) // {tiles} % {heads}",
@@ -110,13 +118,24 @@ class _Writer:
             "rows = tile * BLOCK_M + tl.arange(0, BLOCK_M)",
             "d = tl.arange(0, BLOCK_D)",
             f"q_at = q_ptr + {_along(step.q, 'image', 'head')}",
-            f"q = tl.load(q_at + {_tile(step.q, 'rows', 'd')}{live}, other=0.0)",
+            f"q = tl.load(q_at + {tile_of(step.q, 'rows', 'd')}{live}, other=0.0)",
             f"k_at = k_ptr + {_along(step.k, 'image', key_head)}",
             f"v_at = v_ptr + {_along(step.v, 'image', key_head)}",
-            *self._seen(),
+            *self.seen(),
             "low, high = tl.min(first) // BLOCK_N * BLOCK_N, tl.max(end)",
             "within = tl.cdiv(tl.max(first), BLOCK_N) * BLOCK_N",
             "beyond = tl.min(end) // BLOCK_N * BLOCK_N",
+            *self.loops(),
+            "out = acc / tl.where(total == 0.0, 1.0, total)[:, None]",
+            f"out_at = out_ptr + {_along(step.result, 'image', 'head')}",
+            f"tl.store(out_at + {tile_of(step.result, 'rows', 'd')}, {out}{live})",
+        ]
+
+    def loops(self) -> list[str]:
+        """Return the loops over blocks of keys from ``low`` to ``high``, of which all queries see
+        those from ``within`` to ``beyond``."""
+        is_one = "(beyond <= within) | has_gaps" if self.step.spans else "beyond <= within"
+        return [
             f"if {is_one}:  # no block of keys is seen by all queries",
             "    within = high",
             "    beyond = high",
@@ -126,25 +145,22 @@ class _Writer:
             *self._loop("low", "within", within=False),
             *self._loop("within", "beyond", within=True),
             *self._loop("beyond", "high", within=False),
-            "out = acc / tl.where(total == 0.0, 1.0, total)[:, None]",
-            f"out_at = out_ptr + {_along(step.result, 'image', 'head')}",
-            f"tl.store(out_at + {_tile(step.result, 'rows', 'd')}, {out}{live})",
         ]
 
-    def _seen(self) -> list[str]:
+    def seen(self) -> list[str]:
         """Return the statements that say which keys each query may see: from ``first`` to
         ``end``."""
         step, lines = self.step, []
         if step.mask:
-            *heads, along, _ = _steps(step.mask, 4)
+            *heads, along, _ = steps_of(step.mask, 4)
             lines.append(f"row = tl.minimum(rows, {self.length - 1})")
-            lines.append(f"mask_at = mask_ptr + {_sum(heads, ('image', 'head'))}")
+            lines.append(f"mask_at = mask_ptr + {sum_of(heads, ('image', 'head'))}")
             lines.append(f"mask_rows = row * {along}")
         if step.spans:
-            *heads, along = _steps(step.spans[0], 3)
+            *heads, along = steps_of(step.spans[0], 3)
             return [
                 *lines,
-                f"row = {_sum(heads, ('image', 'head'))} + row * {along}",
+                f"row = {sum_of(heads, ('image', 'head'))} + row * {along}",
                 "first, end = tl.load(first_ptr + row), tl.load(end_ptr + row)",
                 "n_seen = tl.load(n_seen_ptr + row)",
                 "has_gaps = tl.max((n_seen != tl.maximum(end - first, 0)).to(tl.int32)) > 0",
@@ -161,7 +177,7 @@ class _Writer:
         text = f"for start in range({start}, {end}, BLOCK_N):\n    top, total, acc = "
         return (text + call.replace("\n", "\n    ")).split("\n")
 
-    def _of_keys(self) -> str:
+    def of_keys(self) -> str:
         """Return the function that adds a block of keys to the sums of a tile of queries."""
         step, loads = self.step, []
         for is_live in (False, True):
@@ -169,15 +185,15 @@ class _Writer:
             for name, tensor, row, column in (
                 ("k", step.k, "[None, :]", "[:, None]"), ("v", step.v, "[:, None]", "[None, :]")
             ):  # fmt: skip
-                guard = self._guard([test + row for test in tests], column)
+                guard = self.guard([test + row for test in tests], column)
                 guard += ", other=0.0" if guard else ""
-                tile = _tile(tensor, "columns", "d", turned=name == "k")
+                tile = tile_of(tensor, "columns", "d", turned=name == "k")
                 loads.append(f"    {name} = tl.load({name}_at + {tile}{guard})")
         factor, scores = self._scores()
         wide, exact = "", ""
         if self.interpreted:
             wide, exact = ".to(tl.float32)", ', input_precision="ieee"'
-        weights = _rounded("p", step.v, interpreted=self.interpreted) + wide
+        weights = rounded("p", step.v, interpreted=self.interpreted) + wide
         lines = [
             "columns = start + tl.arange(0, BLOCK_N)",
             "if WITHIN:", *loads[:2], "else:", *loads[2:],
@@ -202,7 +218,7 @@ class _Writer:
             "return above, total, acc",
         ]
         constants = ["WITHIN: tl.constexpr", "BLOCK_N: tl.constexpr"]
-        return _function(self.block, [self.passed, constants], lines)
+        return function(self.block, [self.passed, constants], lines)
 
     def _scores(self) -> tuple[float, list[str]]:
         """Return the factor, above zero, that makes scores exponents of two, and the statements
@@ -230,10 +246,10 @@ class _Writer:
 
     def _mask_tile(self) -> str:
         assert self.step.mask is not None
-        columns = _sum(_steps(self.step.mask, 4)[3:], ("columns",))
+        columns = sum_of(steps_of(self.step.mask, 4)[3:], ("columns",))
         return f"mask_at + mask_rows[:, None] + {grouped(columns)}[None, :]"
 
-    def _guard(self, conditions: list[str], columns: str) -> str:
+    def guard(self, conditions: list[str], columns: str) -> str:
         """Return a load's or store's mask: the conditions, and that a column of a head exists where
         tiles are wider than heads; empty if there are none."""
         wider = [f"(d < {self.width}){columns}"] if self.width != self.block_d else []
@@ -241,36 +257,37 @@ class _Writer:
         return f", mask={' & '.join(both)}" if both else ""
 
 
-def _function(name: str, parameters: list[list[str]], lines: list[str]) -> str:
+def function(name: str, parameters: list[list[str]], lines: list[str]) -> str:
+    """Return a jitted function."""
     head = wrapped(f"def {name}(", parameters, "):")
     return f"@triton.jit\n{head}\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def _rounded(name: str, tensor: Tensor, *, interpreted: bool) -> str:
+def rounded(name: str, tensor: Tensor, *, interpreted: bool) -> str:
     """Return a value rounded to a tensor's type, which Triton's interpreter does not do itself."""
     is_cut_off = interpreted and tensor.dtype == "bfloat16"
     return f"to_bfloat16({name})" if is_cut_off else f"{name}.to({TYPES[tensor.dtype]})"
 
 
-def _sum(steps: Sequence[int], names: Sequence[str]) -> str:
+def sum_of(steps: Sequence[int], names: Sequence[str]) -> str:
     """Return the sum of positions times steps, as text."""
     texts = dict(zip("abcd", names, strict=False))
     return affine(Affine.of(dict(zip("abcd", steps, strict=False))), texts)
 
 
 def _along(tensor: Tensor, image: str, head: str) -> str:
-    return _sum(tensor.strides[:2], (image, head))
+    return sum_of(tensor.strides[:2], (image, head))
 
 
-def _tile(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> str:
+def tile_of(tensor: Tensor, rows: str, columns: str, *, turned: bool = False) -> str:
     """Return the places of a tile of a head from its start; ``turned`` transposes the tile."""
     row, column = tensor.strides[2:]
     shapes = ("[None, :]", "[:, None]") if turned else ("[:, None]", "[None, :]")
-    sides = (grouped(_sum([step], (name,))) for step, name in ((row, rows), (column, columns)))
+    sides = (grouped(sum_of([step], (name,))) for step, name in ((row, rows), (column, columns)))
     return " + ".join(side + shape for side, shape in zip(sides, shapes, strict=True))
 
 
-def _steps(tensor: Tensor, n_dims: int) -> list[int]:
+def steps_of(tensor: Tensor, n_dims: int) -> list[int]:
     """Return the steps of a tensor along the first dimensions of scores: 0 where it is
     broadcast."""
     steps = [0 if n == 1 else s for n, s in zip(tensor.shape, tensor.strides, strict=True)]
