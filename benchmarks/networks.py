@@ -2,7 +2,7 @@
 
     python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train|eval]
         [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels N]
-        [--host] [--lock FILE]
+        [--quick] [--host] [--lock FILE]
 
 KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has, form after form, the median
 time of a call over windows of many, and after a slash the sum of its kernels' times, in
@@ -10,6 +10,7 @@ milliseconds: the library's eager mode, the same with channels last, and both co
 CUDA graph; then the first candidates of the rules in the order in which a search tries them. At the
 end stand the largest difference of the fastest candidate from eager, as a share of the largest
 result, and the fastest form of the library over that candidate, by calls and by kernels.
+``--quick`` leaves out the form that is compiled with channels last.
 ``--kernels N`` prints the N kernels that take most of each form's time, ``--host`` how long a
 single call takes until it returns, and until its result is there.
 Several of these may prepare side by side and time one after the other, with one ``--lock``.
@@ -152,7 +153,7 @@ def single(call: Call, lock: Path) -> str:
 
 
 def library(
-    module: ModuleType, reference: torch.nn.Module, inputs: list[Any]
+    module: ModuleType, reference: torch.nn.Module, inputs: list[Any], *, quick: bool = False
 ) -> Iterator[tuple[str, Call]]:
     """The library's forms, each as one CUDA graph, whose memory the next one may have."""
     yield "eager", graphed(lambda: reference(*inputs))
@@ -162,8 +163,9 @@ def library(
         last = module.Model(*module.get_init_inputs()).cuda().to(memory_format=torch.channels_last)
         images = [x.contiguous(memory_format=torch.channels_last) for x in inputs]
         yield "channels last", graphed(lambda: last(*images))
-        both = torch.compile(last, dynamic=False)
-        yield "compiled, channels last", graphed(lambda: both(*images))
+        if not quick:
+            both = torch.compile(last, dynamic=False)
+            yield "compiled, channels last", graphed(lambda: both(*images))
 
 
 def candidates(
@@ -224,7 +226,7 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     inputs = [x.cuda() for x in module.get_inputs()]
     said = functools.partial(single, lock=options.lock) if options.host else lambda call: ""
     line, times = [], dict[str, Taken]()
-    for name, call in library(module, reference, inputs):
+    for name, call in library(module, reference, inputs, quick=options.quick):
         times[name] = taken(name, call, options)
         line.append(f"{name} {times[name]}{said(call)}")
     del call
@@ -263,6 +265,7 @@ def main() -> None:
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
     parser.add_argument("--kernels", type=int, default=0, help="kernels to print of each form")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--host", action="store_true")
     parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
     options = parser.parse_args()

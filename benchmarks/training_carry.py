@@ -54,7 +54,7 @@ def convert(model: str, out: Path) -> None:
 def pack(adapter: Path, out: Path, onto: str) -> None:
     """Write an adapter as pieces to a folder, which is named as its checkpoint will be."""
     packed = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=packed, mode="w:xz") as tar:
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=packed, mode="w") as tar:
         narrow = Path(folder) / "adapter_model.safetensors"
         _narrowed(adapter / narrow.name, narrow)
         for path in (adapter / "adapter_config.json", narrow):

@@ -13,7 +13,7 @@
 #   prefer   DPO on measured schedules, from the first of SFTS                    PREFER_S
 #   arms     contrastive, plain and shuffled GRPO by the fast judge from there, ARM_S seconds on a GPU each
 #   exam     ANSWERS answers of each checkpoint to each task, and SHOWN more to prompts that show its own kernels
-#   table    fast_1, rightness and speed of every checkpoint, paired by task with `quick`
+#   table    fast_1, rightness and speed of every checkpoint, paired by task with `quick`, then with the first of SFTS
 #
 # A host starts one to three CUDA contexts a second, however many GPUs it has: an answer of the exam costs about one.
 set -euo pipefail
@@ -109,7 +109,9 @@ table() {
     options+=(--arm "${path##*/}=$seeds@${ANSWERS:-2}")
     [ "${SHOWN:-0}" = 0 ] || options+=(--arm "${path##*/}, shown=$path@${ANSWERS:-2}+$SHOWN")
   done < <(examined)
-  "$python" "$here/training.py" "${options[@]}" --against "${AGAINST:-quick}" | tee "$out/table.txt"
+  for path in ${AGAINST:-quick "$first"}; do
+    "$python" "$here/training.py" "${options[@]}" --against "$path"
+  done | tee "$out/table.txt"
 }
 
 for stage in "$@"; do

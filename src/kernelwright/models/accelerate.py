@@ -22,6 +22,7 @@ from kernelwright.core.device import Device
 from kernelwright.core.errors import KernelwrightError, TaskError
 from kernelwright.core.evaluation import Ratio
 from kernelwright.core.settings import Settings, load_settings
+from kernelwright.core.standing import Standing
 from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.models import forms
@@ -53,6 +54,7 @@ MOST_SHARE = 0.6
 """The largest part of what is left of the budget that one search takes."""
 CLOCK_SHARE, MIN_CLOCK_S = 0.03, 3.0
 """The time of one comparison of the whole model, as a share of the budget, and at least."""
+UNDECIDED = "the times of the whole model vary too much to tell; end what else runs here"
 BEATEN_BY_NONE = (nn.Linear, nn.Embedding, nn.modules.conv._ConvNd)
 """Alone they are one product of the library's, which rules do not beat; they count in others."""
 
@@ -364,7 +366,7 @@ class Acceleration:
             return Step(group, "failed", _words(error), result)
         if brought.is_win:
             return Step(group, "kept", "", result, brought, deviation)
-        why = "the whole model is not faster"
+        why = UNDECIDED if _is_undecided(brought) else "the whole model is not faster"
         return Step(group, "dropped", why, result, brought, deviation)
 
     def brought(self, kernels: Mapping[str, Swapped]) -> Ratio:
@@ -378,19 +380,22 @@ class Acceleration:
         if ratio and ratio.is_win and self.found.speedup is None:  # the library's times vary more
             ratio, plain = None, self.found.library
         if self.found.kernels and (ratio is None or not ratio.is_win):
+            why = UNDECIDED if ratio and _is_undecided(ratio) else f"{plain} is as fast"
             take_out(self.given.model, self.found.kernels)
             self.put_in.clear()
             self.found.kernels.clear()
             self.found.steps = [
-                replace(step, outcome="dropped", why=f"{plain} is as fast")
-                if step.outcome == "kept"
-                else step
+                replace(step, outcome="dropped", why=why) if step.outcome == "kept" else step
                 for step in self.found.steps
             ]
 
     def tell(self, doing: str) -> None:
         name = type(self.given.model).__name__
         self.on_progress(Progress(name, doing, None, 0, self.whole.left_s))
+
+
+def _is_undecided(ratio: Ratio) -> bool:
+    return ratio.standing is Standing.UNDECIDED
 
 
 def _words(error: Exception) -> str:

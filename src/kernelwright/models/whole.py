@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelwright.core.device import Device
 from kernelwright.core.errors import TaskError
 from kernelwright.core.evaluation import Ratio
+from kernelwright.core.standing import Standing
 from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.scheduling.device_lock import DeviceLock
 from kernelwright.models import forms
@@ -34,9 +35,9 @@ A recurrence that is written as a loop has thousands of them in an eager forward
 TRACE_SHARE, TRACE_S_PER_OPERATOR = 0.4, 1.5e-3
 """The largest part of the budget that is spent on counting the operators that torch.compile would
 see, which may be fewer: transformers' Mamba has a scan for it in place of the loop."""
-
-
 BEFORE, WITH = "before", "with"
+LONGER = 2.0
+"""Number of times as long for which an undecided comparison goes on."""
 
 
 class WholeModel:
@@ -126,6 +127,16 @@ class WholeModel:
         with kernels are made, the one first that is the fastest without, and then the library's.
         """
         with_kernels: dict[str, forms.Form] = dict(self.served)
+        with contextlib.suppress(KeyboardInterrupt):  # what is made by then is timed
+            self.make_rest(kernels, with_kernels)
+        made = self.without | with_kernels
+        self.tell(f"timing {len(made)} forms of the whole model")
+        self.times_ns = self.timed(made, self.clock_s)
+        return self.times_ns
+
+    def make_rest(self, kernels: Collection[str], with_kernels: dict[str, forms.Form]) -> None:
+        """Make the forms that are missing before the last comparison, as ``time_all`` says; those
+        with kernels are added to ``with_kernels``."""
         missing = [form for form in forms.usable(self.given) if form not in self.failed]
         if forms.REDUCE_OVERHEAD in missing:
             self.without |= self.made(forms.REDUCE_OVERHEAD, {forms.REDUCE_OVERHEAD: self.plain})
@@ -137,10 +148,6 @@ class WholeModel:
         for form in missing:
             if form not in self.without | self.failed and self.has_time_for(form, form):
                 self.without |= self.made(form, {form: self.plain})
-        made = self.without | with_kernels
-        self.tell(f"timing {len(made)} forms of the whole model")
-        self.times_ns = self.timed(made, self.clock_s)
-        return self.times_ns
 
     def has_time_for(self, form: str, name: str) -> bool:
         """Whether there is time to make a form of those without kernels, or the same with them,
@@ -170,8 +177,7 @@ class WholeModel:
             if not made:
                 continue
             (best,) = self.served.values() or (self.without[self.ranked[0]],)
-            samples = self.timed({BEFORE: best, WITH: next(iter(made.values()))}, self.clock_s)
-            found = speedup(samples, WITH, BEFORE)
+            found = self.compared({BEFORE: best, WITH: next(iter(made.values()))})
             ratio = found if ratio is None or found.median > ratio.median else ratio
             if found.is_win:
                 self.served = made
@@ -185,12 +191,24 @@ class WholeModel:
             )
         return ratio
 
+    def compared(self, pair: Mapping[str, forms.Form]) -> Ratio:
+        """How many times as fast ``WITH`` is as ``BEFORE``; what is undecided is timed for longer
+        once."""
+        samples = self.timed(pair, self.clock_s)
+        if speedup(samples, WITH, BEFORE).standing is Standing.UNDECIDED:
+            more = self.timed(pair, LONGER * self.clock_s)
+            samples = {name: samples[name] + more[name] for name in pair}
+        return speedup(samples, WITH, BEFORE)
+
     @property
     def worth_trying(self) -> list[str]:
-        """The forms without kernels in the order in which kernels are tried in them, as far as
-        there is time to make them."""
+        """The forms without kernels in the order in which kernels are tried in them: a CUDA graph,
+        for which there is always time, and what is faster than that, as far as there is time."""
         in_time = [f for f in self.ranked if self.making_s[f] + self.clock_s < self.left_s]
-        return sorted(in_time, key=lambda form: form != forms.GRAPH) or [forms.EAGER]
+        if forms.GRAPH not in self.without:
+            return in_time or [forms.EAGER]
+        faster = self.ranked[: self.ranked.index(forms.GRAPH)]
+        return [forms.GRAPH, *(form for form in faster if form in in_time)]
 
     def with_kernels(self, form: str, paths: Collection[str]) -> dict[str, forms.Form]:
         """A twin of the model in a form of those without kernels, by the form's name with them.
@@ -219,6 +237,9 @@ class WholeModel:
                 else:
                     found[name] = made
                     self.failed.pop(name, None)  # with other kernels it could not be made
+            except KeyboardInterrupt:
+                self.failed[name] = "it was interrupted"
+                raise
             except Exception as error:  # the library's compiler may raise anything for a model
                 said = " ".join(f"{type(error).__name__}: {error}".split())
                 self.failed[name] = said[:200]

@@ -52,7 +52,7 @@ COMPILED = (
     "unary_smooth", "unary_float64", "reductions_short", "softmax_columns", "layer_norm",
     "scan_max", "scan_decay_columns", "pool_argmax", "product_odd", "product_bfloat16",
     "convolution", "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
-    "convolution_side_by_side",
+    "convolution_side_by_side", "convolution_totals",
     "attention_causal", "totals_packed", "totals_long", "product_unpacked", "product_gathered",
     "product_grouped", "attention_in_a_window", "attention_capped",
     "attention_of_a_token",

@@ -14,12 +14,12 @@ from kernelwright.core.task import Task
 from kernelwright.loaders import load
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.order import (
+    DEPTHWISE,
     FUSED,
     LAST,
     NARROW,
     OWN,
     POSITIONS,
-    RELU,
     convolutions,
     leading,
     operators,
@@ -42,7 +42,8 @@ def test_transposed_convolutions_of_wide_steps_run_with_channels_last_first() ->
 def test_the_heaviest_convolution_decides() -> None:
     few, many = nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3)
     assert first(few, 2, 3, 8, 8)[:2] == ((OWN, "triton"), (OWN, "triton"))
-    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (FUSED, "triton")
+    assert first(nn.Sequential(few, many), 2, 3, 8, 8)[1] == (LAST, "triton")
+    assert first(many, 2, 64, 8, 8)[1] == (FUSED, "triton")
     assert first(nn.ReLU(), 2, 3) == ()
 
 
@@ -74,9 +75,9 @@ def test_convolutions_at_which_the_library_is_slow_are_tried_as_own_code_with_ch
     assert (NARROW, "triton") not in first(layers[0], 2, 64, 80, 80)
 
 
-def test_the_library_takes_the_relus_of_networks_without_norms() -> None:
-    layers = [nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU()) for _ in range(8)]
-    assert first(nn.Sequential(*layers), 2, 4, 5, 5)[0] == (RELU, "cuda")
+def test_depthwise_convolutions_of_networks_are_own_code_in_cuda_first() -> None:
+    layers = [nn.Sequential(nn.Conv2d(4, 4, 3, groups=4), nn.Conv2d(4, 4, 1)) for _ in range(4)]
+    assert first(nn.Sequential(*layers), 2, 4, 15, 15)[0] == (DEPTHWISE, "cuda")
 
 
 class Mixer(nn.Module):

@@ -93,3 +93,16 @@ def test_only_convolutions_at_which_the_library_is_slow_are_own_code():
     assert (own, called) == ([64, 32], [64])
     small = assembled(layers, torch.randn(2, 3, 40, 40), narrow=True)
     assert not [step for step in small.own() if isinstance(step, Contraction)]
+
+
+def test_a_batch_norm_trains_in_bfloat16():
+    module = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU()).to(torch.bfloat16)
+    x = torch.randn(2, 3, 9, 9).to(torch.bfloat16)
+    program = assembled(module, x)
+    assert any("batch_norm" in step.origin for step in program.own())
+    state = {name: value.clone() for name, value in module.state_dict().items()}
+    wanted = copy.deepcopy(module)(x)
+    torch.testing.assert_close(interpret(program, [x], state), wanted, rtol=0.02, atol=0.02)
+    module(x)
+    for name, value in module.state_dict().items():
+        torch.testing.assert_close(state[name], value, rtol=0.01, atol=0.01)

@@ -74,7 +74,7 @@ class Fusion:
     """Whether depthwise convolutions are own code where other convolutions are the library's: they
     are sums over windows, and not products."""
     narrow: bool = False
-    """Whether convolutions at which the library is slow with channels last are own code, too."""
+    """Whether convolutions at which the library is slow with channels last are own code."""
     moments: bool = False
     """Whether own convolutions begin the statistics of their channels: an emitter's products have
     to add up their rows."""

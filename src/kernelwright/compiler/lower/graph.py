@@ -16,9 +16,9 @@ from kernelwright.compiler.ir.capped import OPERATORS
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
-from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_TOO, PRODUCTS
+from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_ONES, PRODUCTS
 from kernelwright.compiler.lower.sorting import SORTS
-from kernelwright.compiler.lower.table import Handler, result_of
+from kernelwright.compiler.lower.table import Handler, cast, result_of
 
 VIEWS = frozenset({
     "permute", "transpose", "t", "numpy_T", "view", "expand", "slice", "select", "diagonal",
@@ -68,9 +68,9 @@ def to_flow(
 
     With ``products``, matrix products and sorts become nodes, too, and ``convolutions`` with them;
     with ``depthwise`` alone, those convolutions that are no products; with ``narrow``, those at
-    which the library is slow, too.
+    which the library is slow.
     """
-    some = NARROW_TOO if narrow else DEPTHWISE if depthwise else {}
+    some = NARROW_ONES if narrow else DEPTHWISE if depthwise else {}
     more = PRODUCTS | SORTS if products else some
     if not convolutions and not depthwise:
         more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
@@ -129,12 +129,25 @@ def _handled(flow: Flow, node: fx.Node) -> Any:
         raise Unsupported("a result that is not a real tensor with elements")
     if any(map(_is_complex, node.all_input_nodes)):
         raise Unsupported("complex numbers")
-    made = handler(result_of(first, name), *args, **kwargs)
+    made = _typed(handler(result_of(first, name), *args, **kwargs), value)
     _check(node, made, value)
     parts = made if isinstance(made, tuple) else (made,)
     for part in walk([part for part in parts if part is not None]):
         flow.made_by.setdefault(part, node)
     return made
+
+
+def _typed(made: Any, value: Any) -> Any:
+    """Return several results in the types that torch gives them: those of a batch norm's statistics
+    hang on the device."""
+    if not isinstance(made, tuple):
+        return made
+    parts = list(made)
+    for position, want in enumerate(value[: len(parts)]):
+        have = parts[position]
+        if have is not None and "float" in have.dtype and want.is_floating_point():
+            parts[position] = cast(have, dtype_name(want.dtype))
+    return tuple(parts)
 
 
 def _is_complex(node: fx.Node) -> bool:

@@ -41,7 +41,7 @@ NARROW, FEW_CHANNELS, LEAST_ROWS = 32, 4, 8448
 """Output channels up to which a convolution with channels last is own code where others are the
 library's, input channels up to which memory bounds it, and least number of results of a channel.
 From 96 channels to 32, an own kernel that also adds up its rows took 0.63 of the library's time on
-an H100, and from 64 to 64 1.5 times as long (10 images of 224 by 224, 3 by 3 taps). So many rows
+an H200, and from 64 to 64 1.5 times as long (10 images of 224 by 224, 3 by 3 taps). So many rows
 are tiles for half of its processors."""
 THIN = 4
 """The most rows of an operand for which the other one is computed where it is used, again for every
@@ -219,13 +219,13 @@ def is_narrow(image: Sequence[int], weight: Sequence[int], out: Sequence[int], d
 def _narrow_conv(
     result: Result, x: Node, weight: Node, bias: Node | None = None, *rest: Any
 ) -> Node:
-    if is_narrow(x.shape, weight.shape, result.shape, x.dtype):
-        return conv(result, x, weight, bias, *rest)
-    return _conv_without_products(result, x, weight, bias, *rest)
+    if not is_narrow(x.shape, weight.shape, result.shape, x.dtype):
+        raise Unsupported("a convolution at which the library is fast")
+    return conv(result, x, weight, bias, *rest)
 
 
-NARROW_TOO: dict[str, Handler] = dict.fromkeys(_CONVOLUTIONS, _narrow_conv)
-"""The same, and convolutions at which the library is slow."""
+NARROW_ONES: dict[str, Handler] = dict.fromkeys(_CONVOLUTIONS, _narrow_conv)
+"""Convolutions at which the library is slow."""
 
 
 def _channels_innermost(weight: Node) -> Node:

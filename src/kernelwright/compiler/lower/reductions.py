@@ -316,7 +316,8 @@ def batch_norm_in_evaluation(
 
 
 def _moved(old: Node, new: Node, momentum: float) -> Node:
-    kept = point("mul", old, constant(old, 1.0 - momentum))
+    wide = cast(old, new.dtype)
+    kept = point("mul", wide, constant(wide, 1.0 - momentum))
     return point("add", kept, point("mul", new, constant(new, momentum)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.rewrite.pattern import Bindings
 from kernelwright.compiler.rewrite.terms import rank_of, real_value, shape_of, term_of
 
@@ -18,6 +19,10 @@ ASSUMES = "assumes"
 WIDEST_CAPPED = 256
 """Largest head whose attention is one kernel of our own."""
 Condition = Callable[[Bindings], dict[str, Any] | None]
+WIDEST_RANGE = 60.0
+"""Distance from the upper end of a range up to which exponentials, and sums of many of them, are
+far from float32's least normal number: e to the minus 60th is 9e-27."""
+_SHAPES = ("view", "reshape", "_unsafe_view", "flatten")
 _NON_NEGATIVE = ("relu", "sigmoid", "softmax", "exp", "abs", "square", "hardsigmoid")
 
 
@@ -160,6 +165,21 @@ def never_negative(found: Bindings) -> dict[str, Any] | None:
     if term.op == "clamp":
         return {} if term.args[1] is not None and term.args[1] >= 0 else None
     return {} if term.op in _NON_NEGATIVE else None
+
+
+def limited(found: Bindings) -> dict[str, Any] | None:
+    """x is clamped to a range in which e to the distance from the upper end keeps all its bits, or
+    is such values in another shape."""
+    value, dtype = found["x"], found[""][0].meta["val"].dtype
+    while isinstance(value, fx.Node) and value.op == "call_function" and name_of(value) in _SHAPES:
+        value = value.args[0]
+    term = term_of(value) if isinstance(value, fx.Node) else None
+    if term is None or term.op != "clamp" or dtype != torch.float32:
+        return None
+    low, high = term.args[1:]
+    if low is None or high is None or not 0 <= high - low <= WIDEST_RANGE:
+        return None
+    return {"top": float(high), "dims": [found["dim"]]}
 
 
 def nested_limits(found: Bindings) -> dict[str, Any] | None:

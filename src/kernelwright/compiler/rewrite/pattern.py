@@ -111,12 +111,5 @@ def call(graph: fx.Graph, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
     values, named = fx.node.map_arg((args, kwargs), lambda arg: arg.meta["val"])
     fake = next(arg.meta["val"] for arg in node.all_input_nodes)
     with fake.fake_mode:
-        node.meta["val"] = described(target)(*values, **named)
+        node.meta["val"] = target(*values, **named)
     return node
-
-
-def described(target: Any) -> Any:
-    """Return the operator that gives a description of the result of ``target``: PyTorch describes
-    no results of cuDNN's own operators, which lie like those of ordinary convolutions."""
-    is_fused = target == torch.ops.aten.cudnn_convolution_relu.default
-    return torch.ops.aten.conv2d.default if is_fused else target

@@ -246,6 +246,11 @@ RULES: tuple[Rule, ...] = (
         "max(x, 0) = x for x ≥ 0",
     ),
     Rule(
+        "the softmax of a clamped value needs no maximum", "softmax(x, dim)",
+        "div(exp(sub(x, top)), sum(exp(sub(x, top)), dims, True))", on.limited,
+        "x is float32, clamped to a range of at most 60", "softmax(x) = softmax(x - c)",
+    ),
+    Rule(
         "a clamp of a clamp is one clamp", "clamp(clamp(x, low, high), low2, high2)",
         "clamp(x, lowest, highest)", on.nested_limits, "the ranges overlap", "lattice laws",
     ),
@@ -378,19 +383,6 @@ ONE_TAP: tuple[Rule, ...] = tuple(
 """Rules that make products of convolutions in 16 bits, for a variant with channels last: what
 follows a product is computed before it is stored, and the library's convolutions have nothing but
 a bias behind them. In float32 a product would be more exact than the convolution, and slower."""
-RELUS: tuple[Rule, ...] = (
-    Rule(
-        "a relu behind a convolution is the library's own",
-        f"relu(conv2d(x, w, b, {_PLAIN}))",
-        "cudnn_convolution_relu(contiguous(x, memory_format=layout), "
-        f"clone(w, memory_format=layout), b, {_PLAIN})",
-        on.plain_weight,
-        "always: the library adds the bias and takes the relu before it stores",
-        "torch.jit's freezing: aten::cudnn_convolution_relu",
-    ),
-)
-"""Rules for a separate variant with channels last on NVIDIA's GPUs: networks without norms pass
-once less over every image."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
 """Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
 takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in

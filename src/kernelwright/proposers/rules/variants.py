@@ -12,7 +12,6 @@ from kernelwright.compiler.rewrite import (
     LAYOUTS,
     ONE_TAP,
     ORDINARY,
-    RELUS,
     ROUNDED,
     RULES,
     STEPS,
@@ -60,15 +59,11 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused, own matmul", own, products=True, rules=(*CAPPED, *tensor_cores)),
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
-            Variant("fused, channels last", around, rules=(*library, *IMAGES_TOO)),
-            Variant(
-                "fused, channels last, library's relu",
-                around,
-                rules=(*RELUS, *library, *IMAGES_TOO),
-            ),
+            Variant("fused, channels last", full, rules=(*library, *IMAGES_TOO)),
+            Variant("fused, channels last, own depthwise", around, rules=(*library, *IMAGES_TOO)),
             Variant(
                 "fused, channels last, narrow convolutions",
-                replace(around, narrow=True, moments=True),
+                replace(full, narrow=True, moments=True),
                 rules=(*library, *IMAGES_TOO),
             ),
             Variant(
@@ -103,5 +98,5 @@ def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
 
 def is_for_convolutions(variant: Variant) -> bool:
     """Whether a variant is another one than the rest only where there are convolutions."""
-    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP, *RELUS)}
+    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP)}
     return any(rule.name in own for rule in variant.rules)
