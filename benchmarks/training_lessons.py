@@ -322,7 +322,7 @@ def found_right(one: Pair, folder: Path) -> str:
     try:
         return "right" if agrees(one, folder) else "wrong"
     except Exception as error:  # whatever a kernel or a task does
-        return type(error).__name__
+        return type(error.__cause__ or error).__name__
     finally:
         signal.alarm(0)
 
