@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 from tests.emitters import (
@@ -255,6 +257,28 @@ def test_after_a_change_the_next_call_of_a_graph_is_right(held, name, monkeypatc
 def test_other_inputs_and_contexts_of_a_graph_are_right(held, name, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     weight_changes.check_calls(*held(), name, "cuda")
+
+
+def test_nothing_is_collected_during_a_capture(held):
+    """An older graph among the garbage would be destroyed, which ends a capture with an error."""
+    candidate, module = held()
+    inputs = [value.cuda() for value in open_reference(weight_changes.TASK).inputs(0)]
+    capturing = []
+
+    def note(phase, info):
+        capturing.append(torch.cuda.is_current_stream_capturing())
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        with torch.no_grad():
+            for _ in range(3):
+                weight_changes.compare(candidate, module, *inputs)
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*thresholds)
+    assert capturing and not any(capturing) and gc.isenabled()
 
 
 def test_a_graph_that_has_begun_is_dropped_where_the_module_is_another(held):

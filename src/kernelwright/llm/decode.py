@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.core.collector import collector_off
 from kernelwright.llm.grouped_query import grouped
 
 N_TOP = 50
@@ -225,7 +226,7 @@ class _Decoder:
             return
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with collector_off(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 self._logits = self._step()
         except torch.OutOfMemoryError:
             raise

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from kernelwright.core.collector import collector_off
 from kernelwright.models.given import Given, tensors_of
 
 EAGER, GRAPH, COMPILE, COMPILE_GRAPH = "eager", "eager_graph", "compile", "compile_graph"
@@ -66,7 +67,7 @@ class Graphed:
             torch.cuda.current_stream().wait_stream(side)
             self._graph = torch.cuda.CUDAGraph()
             before = [(held, held._version) for held in tensors_of(given)]
-            with own_workspaces(), torch.cuda.graph(self._graph):
+            with own_workspaces(), collector_off(), torch.cuda.graph(self._graph):
                 self._outputs = model(*given[0], **given[1])
             self._written = [held for held, version in before if held._version != version]
 

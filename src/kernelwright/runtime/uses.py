@@ -21,6 +21,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 from kernelwright.compiler.candidate.unchanged import MISS
+from kernelwright.core.collector import collector_off
 from kernelwright.core.errors import TaskError
 from kernelwright.core.use import IMPOSSIBLE, MISSED, RAISED, REFUSED, SERVED, WRONG, Use
 from kernelwright.runtime.build import BUILD_SEED, build, opened
@@ -282,7 +283,7 @@ def _in_a_cuda_graph(module: nn.Module, inputs: Inputs) -> Any:
             _call(module, inputs)
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with collector_off(), torch.cuda.graph(graph):
         result = _call(module, inputs)
     graph.replay()
     torch.cuda.synchronize()

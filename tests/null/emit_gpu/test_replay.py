@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from kernelwright.compiler.codegen.gpu.replay import REPLAY
 
 def names_of_replay():
     """What the text defines."""
-    names = {"torch": torch, "threading": threading, "Numbers": Numbers}
+    names = {"gc": gc, "torch": torch, "threading": threading, "Numbers": Numbers}
     exec(REPLAY, names)
     return names
 

@@ -39,7 +39,7 @@ from kernelwright.compiler.ir.prepared import (
 from kernelwright.compiler.ir.steps import call_text, layout_text, literal, references
 
 _LIBRARY_IMPORTS = (
-    "import itertools", "import operator", "import threading", "import torch",
+    "import gc", "import itertools", "import operator", "import threading", "import torch",
     "import torch.nn.functional as F",
     "from torch import nn",
 )  # fmt: skip

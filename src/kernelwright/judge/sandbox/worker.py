@@ -25,6 +25,7 @@ from typing import Any
 import torch
 import torch.profiler
 
+from kernelwright.core.collector import collector_off
 from kernelwright.dialects import compile_shader, reports
 from kernelwright.judge.devices import cpu, cuda_driver
 from kernelwright.judge.sandbox import counters, fresh_memory, protocol
@@ -392,7 +393,7 @@ class Replay:
         torch.cuda.current_stream().wait_stream(side)
         held = held_tensors(module)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
+        with collector_off(), torch.cuda.graph(self._graph):
             self._output = plain(module(*fresh_containers(static)), may_expand=True)
         if list(map(id, held)) != list(map(id, held_tensors(module))):
             raise RuntimeError("a graph cannot replay a call that puts tensors into its module")

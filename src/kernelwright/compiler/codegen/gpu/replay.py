@@ -49,8 +49,14 @@ class Replay:
             if not torch.equal(buffer, value):
                 buffer.copy_(value)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
-            self.outputs = steps(*self.inputs)
+        collects = gc.isenabled()
+        gc.disable()  # an older graph that the collector destroys here would end the capture
+        try:
+            with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+                self.outputs = steps(*self.inputs)
+        finally:
+            if collects:
+                gc.enable()
 
 
 def copied(given, own=None):
