@@ -24,8 +24,9 @@ import simpy
 from kernelwright.archive import Archive
 from kernelwright.core.evaluation import Cost
 from kernelwright.judge.devices.gpu import MOST_JUDGES
+from kernelwright.workers.slots import searches_a_gpu
 
-SEARCHES_A_GPU, GPUS_A_HOST = MOST_JUDGES + 1, 8
+GPUS_A_HOST = 8
 CHECKED_AT_ONCE = MOST_JUDGES
 """Candidates that a GPU checks at a time; timing takes all of these places."""
 WARM_UP_S, MEASURED_S = 120.0, 300.0
@@ -66,6 +67,7 @@ class Cluster:
     def __post_init__(self) -> None:
         n_hosts = -(-self.n_gpus // GPUS_A_HOST)
         cores = self.costs.cores_a_gpu * min(self.n_gpus, GPUS_A_HOST)
+        self.n_searches = searches_a_gpu(self.costs.cores_a_gpu)
         self.gpus = [
             simpy.Container(self.clock, CHECKED_AT_ONCE, CHECKED_AT_ONCE)
             for _ in range(self.n_gpus)
@@ -123,7 +125,7 @@ class Cluster:
 
     def steps(self) -> Iterator[Any]:
         """The steps that all searches tell, a second's at a time."""
-        rate = self.costs.steps_a_s * self.n_gpus * SEARCHES_A_GPU
+        rate = self.costs.steps_a_s * self.n_gpus * self.n_searches
         while True:
             began_s = self.clock.now
             yield from self.use("head", self.head, rate * self.costs.step_s)
@@ -132,7 +134,7 @@ class Cluster:
     def run(self) -> dict[str, float]:
         """Verdicts a second, and the share of the time that each resource was busy."""
         for gpu in range(self.n_gpus):
-            for _ in range(SEARCHES_A_GPU):
+            for _ in range(self.n_searches):
                 self.clock.process(self.searches(gpu))
         self.clock.process(self.steps())
         self.clock.run(WARM_UP_S + MEASURED_S)
@@ -176,7 +178,8 @@ def main(url: str, gpus: str, append_ms: float, read_ms: float, step_ms: float) 
         "every step is told": replace(measured, steps_a_s=3.0),
         "as it is": measured,
         "archive of 32 cores": replace(measured, connections=32),
-        "4 cores a GPU": replace(measured, connections=32, cores_a_gpu=4),
+        "18 cores a GPU": replace(measured, cores_a_gpu=18),
+        "4 cores a GPU": replace(measured, cores_a_gpu=4),
     }
     names = ("GPUs", "verdicts/s", "of linear", "gpu", "cores", "archive", "head")
     click.echo(f"{'':22}" + "".join(f"{name:>11}" for name in names))

@@ -1,16 +1,17 @@
 """Convolutional networks of KernelBench beside the library's settings, without the judge.
 
     python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train|eval]
-        [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels]
+        [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels N]
         [--host] [--lock FILE]
 
-KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has medians in milliseconds of
-windows of calls, one form after another: the library's eager mode, with channels last, and
-compiled, each in a CUDA graph, then the first candidates of the rules in the order in which a
-search tries them. The last column is the fastest form of the library over the fastest candidate,
-whose largest difference from eager stands before it, as a share of the largest result.
-``--kernels`` prints where the time of each form goes, ``--host`` how long a single call takes until
-it returns, and until its result is there.
+KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has, form after form, the median
+time of a call over windows of many, and after a slash the sum of its kernels' times, in
+milliseconds: the library's eager mode, the same with channels last, and both compiled, each in a
+CUDA graph; then the first candidates of the rules in the order in which a search tries them. At the
+end stand the largest difference of the fastest candidate from eager, as a share of the largest
+result, and the fastest form of the library over that candidate, by calls and by kernels.
+``--kernels N`` prints the N kernels that take most of each form's time, ``--host`` how long a
+single call takes until it returns, and until its result is there.
 Several of these may prepare side by side and time one after the other, with one ``--lock``.
 """
 
@@ -27,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -154,12 +156,14 @@ def library(
 ) -> Iterator[tuple[str, Call]]:
     """The library's forms, each as one CUDA graph, whose memory the next one may have."""
     yield "eager", graphed(lambda: reference(*inputs))
+    compiled = torch.compile(reference, dynamic=False)
+    yield "compiled", graphed(lambda: compiled(*inputs))
     if all(x.dim() == 4 for x in inputs):
         last = module.Model(*module.get_init_inputs()).cuda().to(memory_format=torch.channels_last)
         images = [x.contiguous(memory_format=torch.channels_last) for x in inputs]
         yield "channels last", graphed(lambda: last(*images))
-    compiled = torch.compile(reference, dynamic=False)
-    yield "compiled", graphed(lambda: compiled(*inputs))
+        both = torch.compile(last, dynamic=False)
+        yield "compiled, channels last", graphed(lambda: both(*images))
 
 
 def candidates(
@@ -177,8 +181,26 @@ def candidates(
         yield f"{proposal.schedule['variant']}, {proposal.candidate.dialect}", new
 
 
-def kernels(name: str, call: Call, most: int = 9) -> None:
-    """Print the kernels that take most of a call's time."""
+@dataclass(frozen=True)
+class Taken:
+    """The time of a call, and of its kernels, in milliseconds."""
+
+    call: float
+    kernels: float
+
+    def __str__(self) -> str:
+        return f"{self.call:.3f}/{self.kernels:.3f}"
+
+
+def taken(name: str, call: Call, options: argparse.Namespace) -> Taken:
+    """Measure a call while nothing else is measured; print its kernels if that is asked for."""
+    call_ms = milliseconds(call, options.lock)
+    with alone(options.lock):
+        return Taken(call_ms, kernels(name, call, options.kernels))
+
+
+def kernels(name: str, call: Call, most: int) -> float:
+    """Return the sum of the times of a call's kernels; print ``most`` that take most."""
     call()
     torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -186,9 +208,11 @@ def kernels(name: str, call: Call, most: int = 9) -> None:
         torch.cuda.synchronize()
     rows = [r for r in profile.key_averages() if r.self_device_time_total]
     total = sum(r.self_device_time_total for r in rows) / 1e3
-    print(f"  {name}: {total:.3f} ms in {sum(r.count for r in rows)} kernels")
+    if most:
+        print(f"  {name}: {total:.3f} ms in {sum(r.count for r in rows)} kernels")
     for row in sorted(rows, key=lambda r: -r.self_device_time_total)[:most]:
         print(f"    {row.self_device_time_total / 1e3:7.3f} x{row.count:<3d} {row.key[:100]}")
+    return total
 
 
 @torch.no_grad()
@@ -199,17 +223,13 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     reference = module.Model(*module.get_init_inputs()).cuda()
     inputs = [x.cuda() for x in module.get_inputs()]
     said = functools.partial(single, lock=options.lock) if options.host else lambda call: ""
-    line = []
-    taken = {}
+    line, times = [], dict[str, Taken]()
     for name, call in library(module, reference, inputs):
-        taken[name] = milliseconds(call, options.lock)
-        line.append(f"{name} {taken[name]:.3f}{said(call)}")
-        if options.kernels:
-            with alone(options.lock):
-                kernels(name, call)
+        times[name] = taken(name, call, options)
+        line.append(f"{name} {times[name]}{said(call)}")
     del call
     torch.cuda.empty_cache()
-    best, difference = float("inf"), 0.0
+    best, difference = Taken(float("inf"), float("inf")), 0.0
     wanted = reference(*inputs).float()
     for name, new in candidates(text, module, reference, options):
         try:
@@ -217,17 +237,19 @@ def measure(path: Path, options: argparse.Namespace) -> None:
         except (RuntimeError, OutOfResources) as error:
             line.append(f"{name} fails: {str(error).splitlines()[0]}")
             continue
-        off = float((made - wanted).abs().max() / wanted.abs().max())
         call = functools.partial(new, *inputs)
-        ms = milliseconds(call, options.lock)
-        line.append(f"{name} {ms:.3f}{said(call)}")
-        if ms < best:
-            best, difference = ms, off
-        if options.kernels:
-            with alone(options.lock):
-                kernels(name, call)
-    ratio = min(taken.values()) / best
-    print(f"{path.stem}: {' | '.join(line)} | off {difference:.0e} | {ratio:.2f}", flush=True)
+        times_of = taken(name, call, options)
+        line.append(f"{name} {times_of}{said(call)}")
+        if times_of.kernels < best.kernels:
+            difference = float((made - wanted).abs().max() / wanted.abs().max())
+            best = times_of
+    by_calls, by_kernels = (
+        min(getattr(each, of) for each in times.values()) / getattr(best, of)
+        for of in ("call", "kernels")
+    )
+    form = f"{path.stem}, {options.mode}, {options.dtype}, batch {options.batch or 'as given'}"
+    ratios = f"{by_calls:.2f}, {by_kernels:.2f}"
+    print(f"{form}: {' | '.join(line)} | off {difference:.0e} | {ratios}", flush=True)
 
 
 def main() -> None:
@@ -240,7 +262,7 @@ def main() -> None:
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
-    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--kernels", type=int, default=0, help="kernels to print of each form")
     parser.add_argument("--host", action="store_true")
     parser.add_argument("--lock", type=Path, default=Path(tempfile.gettempdir(), "networks.lock"))
     options = parser.parse_args()

@@ -37,6 +37,8 @@ VARIANTS = {
     "of stride one run as ordinary ones, and one-dimensional ones as two-dimensional ones.",
     "fused, channels last": "Neighbouring operators share kernels; convolutions run with channels "
     "last in memory.",
+    "fused, channels last, library's relu": "Convolutions run with channels last in memory, and "
+    "the library takes the relu behind them.",
     "fused, channels last, narrow convolutions": "Convolutions run with channels last in memory; "
     "those of few channels are own code, and begin the statistics of their norms.",
     "fused, channels last, own products": "Convolutions run with channels last in memory; those of "

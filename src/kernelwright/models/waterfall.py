@@ -82,8 +82,17 @@ def headline(accelerated: Accelerated) -> str:
             off += "; the model does not run in float64, so the library is what it is compared with"
     return (
         f"{name}: {ratio_text(accelerated.speedup)} times as fast as the fastest form of the "
-        f"library ({accelerated.library}), end to end{how}{off}"
+        f"library ({accelerated.library}), end to end{how}{off}{_not_compiled(accelerated)}"
     )
+
+
+def _not_compiled(accelerated: Accelerated) -> str:
+    """A line where no form of the library's compiler is among those that were timed."""
+    compiled = [form for form in forms.LIBRARY if form in forms.COMPILED]
+    if not accelerated.times_ns.keys().isdisjoint(compiled):
+        return ""
+    reasons = dict.fromkeys(accelerated.failed_forms.get(form, "") for form in compiled)
+    return f"\nthe library's compiler is not among these: {'; '.join(filter(None, reasons))}"
 
 
 def facts_of(accelerated: Accelerated) -> dict[str, Any]:

@@ -70,7 +70,10 @@ class ByShape:
             for table in (kernels, trained)
         )
         home = type(module).__module__
-        self._described = Described(description_of(module, home), home)
+        weights = [name.split(".") for name, _ in module.named_parameters()]
+        rows = tuple((tuple(path), name) for *path, name in weights)
+        described = description_of(module, home)
+        self._described = Described(described, home, rows, _fits_any_form)
         for kernel in self.all_kernels():
             _share_weights(module, kernel)
             own = self.own if call.is_plain else functools.partial(call.run, self.own)
@@ -225,10 +228,10 @@ class ByShape:
         if torch.compiler.is_dynamo_compiling():  # which looks again where a weight is another
             return kernel if self._has_weights_of_module(kernel) else "a part was replaced"
         look = self._described.look(self.module)
-        if look.is_new:
+        if not vars(look).get("is_shared"):
             for each in self.all_kernels():
                 _share_tables(self.module, each)
-            look.is_new = False
+            look.is_shared = True
         return kernel
 
     def _has_weights_of_module(self, kernel: nn.Module) -> bool:
@@ -281,6 +284,11 @@ def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
             for tensor in tensors
         )
     )
+
+
+def _fits_any_form(weight: torch.Tensor) -> bool:
+    """The kernels themselves look at the forms of weights."""
+    return True
 
 
 def forms_of(inputs: Sequence[Any]) -> tuple[Form, ...]:

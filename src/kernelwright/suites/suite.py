@@ -190,14 +190,19 @@ def folder_suite(path: str | Path) -> list[SuiteEntry]:
 
 
 def shapes_suite(suite: str, path: str | Path) -> list[SuiteEntry]:
-    """Return the tasks of a suite that lists shapes for each of its operators, one per shape.
+    """Return the tasks of a suite that lists shapes for each of its operators, one per shape. Where
+    two folders hold the same task, it is one.
 
     Raises:
         TaskError: ``path`` does not hold such a suite.
     """
     folder = Path(path)
     found = atrex.tasks(folder) if suite == atrex.NAME else definitions.tasks(suite, folder)
-    return [SuiteEntry(level, n, task.name, task) for n, (level, task) in enumerate(found, start=1)]
+    tasks = {task.digest: (level, task) for level, task in found}
+    return [
+        SuiteEntry(level, n, task.name, task)
+        for n, (level, task) in enumerate(tasks.values(), start=1)
+    ]
 
 
 def _match(file: Path) -> re.Match[str] | None:

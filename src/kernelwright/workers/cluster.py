@@ -81,6 +81,7 @@ class ClusterWorkers:
         self._alike: Alike | None = None
         self._unlike: dict[str, Unlike] = {}
         self._running: set[Any] = set()
+        self._is_interrupted = False
         self._head = _Head(address)
         # The process of a finished search takes the next one, with torch imported. It is made once,
         # since Ray sends each one that is made to the head, and waits for that.
@@ -175,6 +176,7 @@ class ClusterWorkers:
         return _ClusterResident(self, partial(self._actor, partial(begin, *arguments)), self._ray)
 
     def interrupt(self) -> None:
+        self._is_interrupted = True
         for reference in list(self._running):
             self._ray.cancel(reference)
 
@@ -244,6 +246,8 @@ class ClusterWorkers:
                 return self._ray.get(reference, timeout=LOOK_S)
             except self._ray.exceptions.GetTimeoutError:
                 self._head.require()
+                if self._is_interrupted and reference in self._running:
+                    self._ray.cancel(reference)  # again: a node under load may miss one
             except self._ray.exceptions.RayError:
                 self._head.require()
                 raise

@@ -6,9 +6,10 @@ import contextlib
 import functools
 import importlib
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -89,10 +90,21 @@ def do(piece: Piece, alike: Alike | None, on_step: OnStep | None) -> Ending | Un
                 wait([ending], POLL_S)
         except KeyboardInterrupt:
             is_cancelled.set()
+            with _uninterrupted():  # Ray is asked again until the work has ended
+                wait([ending])
             raise
     if paced is not None:
         paced.tell_last()
     return ending.result()
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _settle(folder: str) -> None:

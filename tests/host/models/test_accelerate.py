@@ -100,6 +100,11 @@ def test_what_the_kernels_bring_is_told_from_what_a_graph_of_compiled_code_bring
     found.kernels, found.times_ns = kernels.kernels, times | {"kernels_compile_graph": [10, 10]}
     assert found.speedup.median == 3.0 and found.by_kernels.median == 2.0
     assert "its kernels bring 2.00" in waterfall.headline(found)
+    assert "compiler" not in waterfall.headline(found)
+    found.times_ns = {name: times for name, times in found.times_ns.items() if name != "compile"}
+    found.failed_forms = {"compile": "it may take 440 s"}
+    said = "the library's compiler is not among these: it may take 440 s"
+    assert said in waterfall.headline(found)
 
 
 @torch.no_grad()
@@ -136,6 +141,23 @@ def test_nothing_is_written_where_it_does_not_belong(kernels, tmp_path) -> None:
     with pytest.raises(TaskError, match="no kernel to save"):
         Accelerated(kernels.model).save(tmp_path / "new")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+class Loop(nn.Module):
+    """A recurrence, which is one operator where torch.compile looks, as transformers' Mamba is."""
+
+    def forward(self, x):
+        if torch.compiler.is_compiling():
+            return x * 2.0**-400
+        for _ in range(400):
+            x = x * 0.5
+        return x
+
+
+def test_operators_are_counted_as_the_compiler_sees_them() -> None:
+    whole = WholeModel(Given(Loop(), X), budget_s=12.0, clock_s=0.05)
+    whole.make_plain()
+    assert whole.failed == {} and "compile" in whole.without
 
 
 def test_a_run_without_time_times_what_needs_none_and_says_what_is_missing() -> None:

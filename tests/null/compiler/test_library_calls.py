@@ -103,13 +103,13 @@ def test_an_einstein_sum_is_called_without_the_path_that_a_trace_found():
         kwargs=(("path", [0, 1, 0, 1]),),
         outputs=(),
     )
-    assert call_text(call, "x.device", {}) == "torch.einsum('ab,bc,cd->ad', [a, b, c])"
+    assert call_text(call, "x.device") == "torch.einsum('ab,bc,cd->ad', [a, b, c])"
 
 
 def test_sizes_to_split_into_stay_a_list():
     """Attention whose linear maps share a weight splits into sizes; spread, the second would be an
     axis."""
     call = Call("torch.ops.aten.split_with_sizes.default", (Ref("w"), [64, 128]), (), ())
-    assert call_text(call, "w.device", {}) == "w.split([64, 128])"
+    assert call_text(call, "w.device") == "w.split([64, 128])"
     call = Call("torch.ops.aten.view.default", (Ref("w"), [64, 128]), (), ())
-    assert call_text(call, "w.device", {}) == "w.reshape(64, 128)"
+    assert call_text(call, "w.device") == "w.reshape(64, 128)"

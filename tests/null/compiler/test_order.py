@@ -19,6 +19,7 @@ from kernelwright.proposers.rules.order import (
     NARROW,
     OWN,
     POSITIONS,
+    RELU,
     convolutions,
     leading,
     operators,
@@ -71,6 +72,11 @@ def test_convolutions_at_which_the_library_is_slow_are_tried_as_own_code_with_ch
     assert (NARROW, "triton") in first(layers, 2, 64, 80, 80)
     assert (NARROW, "triton") not in first(layers, 2, 64, 20, 20)
     assert (NARROW, "triton") not in first(layers[0], 2, 64, 80, 80)
+
+
+def test_the_library_takes_the_relus_of_networks_without_norms() -> None:
+    layers = [nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU()) for _ in range(8)]
+    assert first(nn.Sequential(*layers), 2, 4, 5, 5)[0] == (RELU, "cuda")
 
 
 class Mixer(nn.Module):

@@ -20,6 +20,7 @@ from kernelwright.compiler.rewrite import (
     IMAGES_TOO,
     LAYOUTS,
     ORDINARY,
+    ROUNDED,
     RULES,
     STEPS,
     rewrite,
@@ -263,3 +264,38 @@ def test_every_rule_has_an_example() -> None:
 def test_a_rule_whose_condition_fails_is_not_applied(function) -> None:
     _, applied = rewrite(capture(Wrapped(function), (R(5, 6),)))
     assert set(applied) <= {"a copy is the value that it copies"}
+
+
+def _attention_in_float(q, k, v, **options):
+    q, k, v = (x.transpose(0, 1)[None].float() for x in (q, k, v))
+    k, v = (x.repeat_interleave(2, dim=1) for x in (k, v))
+    return F.scaled_dot_product_attention(q, k, v, **options)[0].transpose(0, 1)
+
+
+NARROW_QKV = tuple(R(5, heads, 8).bfloat16() for heads in (4, 2, 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}])
+def test_attention_between_narrow_values_runs_in_their_type(options) -> None:
+    module = Wrapped(lambda q, k, v: _attention_in_float(q, k, v, **options).bfloat16())
+    rewritten, applied = rewrite(capture(module, NARROW_QKV), (*RULES, *ROUNDED))
+    assert "attention between values of a narrow type is attention in that type" in applied
+    (attention,) = (n for n in rewritten.graph.nodes if "attention" in n.name)
+    assert {x.meta["val"].dtype for x in attention.all_input_nodes} == {torch.bfloat16}
+    seen = interpret(assemble(to_flow(rewritten), Fusion()), list(NARROW_QKV), {})
+    torch.testing.assert_close(seen, module(*NARROW_QKV), rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _attention_in_float,
+        lambda q, k, v: _attention_in_float(q * 1.5, k, v).half(),
+        lambda q, k, v: _attention_in_float(q.float().exp(), k, v).bfloat16(),
+        lambda q, k, v: _attention_in_float(q, k, v, attn_mask=R(5, 5)).bfloat16(),
+    ],
+    ids=["result in float32", "another type", "computed in float32", "mask that is added"],
+)
+def test_attention_that_needs_float32_keeps_it(function) -> None:
+    _, applied = rewrite(capture(Wrapped(function), NARROW_QKV), (*RULES, *ROUNDED))
+    assert "attention between values of a narrow type is attention in that type" not in applied

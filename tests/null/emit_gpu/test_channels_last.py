@@ -14,7 +14,7 @@ from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
 from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Program, Store
 from kernelwright.compiler.ir.prepared import prepared_steps
-from kernelwright.compiler.rewrite import BIASES, IMAGES_TOO, ONE_TAP, RULES, rewrite
+from kernelwright.compiler.rewrite import BIASES, IMAGES_TOO, ONE_TAP, RELUS, RULES, rewrite
 
 
 class Network(nn.Module):
@@ -161,3 +161,16 @@ def test_convolutions_of_one_tap_are_products_with_what_follows() -> None:
 def test_convolutions_in_float32_stay_the_library_s() -> None:
     program = positions(torch.float32)[2]
     assert not any(isinstance(step, Contraction) for step in program.steps)
+
+
+def test_relus_behind_convolutions_are_the_library_s_own():
+    layers = [nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, 2), nn.ReLU()]
+    module = nn.Sequential(*layers, nn.Conv2d(8, 8, 1, bias=False), nn.Sigmoid())
+    captured, _ = rewrite(
+        capture(module, [torch.randn(2, 3, 18, 14)]), (*RELUS, *RULES, *IMAGES_TOO)
+    )
+    program = assemble_supported(captured, Fusion(), TritonEmitter().supports, products=False)
+    called = [s for s in program.steps if isinstance(s, Call) and "conv" in s.target]
+    assert ["relu" in call.target for call in called] == [True, True, False]
+    assert all(call.outputs[0].strides[1] == 1 for call in called)
+    assert not any("relu" in step.origin for step in program.own())

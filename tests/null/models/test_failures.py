@@ -22,8 +22,18 @@ class Timed(WholeModel):
 
     given_ns: dict[str, list[int]]
 
+    def make_plain(self):
+        pass
+
     def time_all(self, kernels):
         return self.given_ns
+
+
+class Unhurried(Acceleration):
+    """Searches every module that can be searched."""
+
+    def why_skipped(self, group, left_s):
+        return ""
 
 
 def accelerated(search=None) -> Acceleration:
@@ -87,3 +97,18 @@ def test_kernels_that_beat_one_graph_but_not_surely_the_library_are_taken_out() 
     run.found.kernels = {"layers.0.norm": Swapped(PLAIN, {})}
     run.measure()
     assert run.found.kernels == {} and run.found.speedup is None
+
+
+def test_ctrl_c_ends_the_searches_and_what_was_found_is_measured() -> None:
+    searched = []
+
+    def search(task, settings):
+        searched.append(task.name)
+        raise KeyboardInterrupt
+
+    run = Unhurried(Given(Net().eval(), X), Settings(device="cpu", budget_s=600.0), search)
+    run.whole = Timed(run.given, budget_s=1.0, clock_s=1.0)
+    run.whole.given_ns = {"eager": [10, 10], "compile": [9, 9]}
+    found = run.run()
+    assert found.interrupted and len(searched) == 1
+    assert found.times_ns == run.whole.given_ns and found.kernels == {}

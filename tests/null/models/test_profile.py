@@ -56,6 +56,15 @@ def test_equal_modules_are_one_group() -> None:
     assert all(0 <= group.room <= 1 for group in groups.values())
 
 
+def test_a_model_is_one_task_unless_equal_layers_are_most_of_it() -> None:
+    mixed = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 8))
+    whole = next(group for group in profile(Given(mixed, X)) if group.paths == [""])
+    assert whole.why_not == ""
+    assert all(whole.holds(other) for other in profile(Given(mixed, X)) if other.paths != [""])
+    whole = next(group for group in profile(Given(Net(), X)) if group.paths == [""])
+    assert whole.why_not == "it holds 3 equal modules Layer, searched as one"
+
+
 def test_modules_with_other_constants_or_inputs_are_other_groups() -> None:
     net = Net()
     net.layers[1].norm.eps = 0.5

@@ -1,6 +1,7 @@
 """Readers of suites that list shapes for each operator: each shape is a task that runs."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -127,6 +128,12 @@ def test_every_workload_of_a_problem_is_a_task(sol):
     entries = suite_entries("sol", device="cpu", path=sol)
     assert [inputs(e)[0].shape[0] for e in entries] == [3, 5]
     assert {e.level for e in entries} == {"norm_h8"}
+
+
+def test_a_problem_that_two_folders_hold_is_one(sol):
+    entries = suite_entries("sol", device="cpu", path=sol)
+    shutil.copytree(sol / "examples" / "norm", sol / "examples" / "norm_in_triton")
+    assert suite_entries("sol", device="cpu", path=sol) == entries
 
 
 def test_a_definition_makes_its_own_inputs(sol):

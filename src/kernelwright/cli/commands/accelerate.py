@@ -58,7 +58,9 @@ def command(
     task = resolved.applied_to(load(model, inputs=list(inputs) or None, init=init))
     reference = open_reference(task)
     where = resolved.device
-    built = reference.build(CHECK_SEED).to(where)
+    built = reference.build(CHECK_SEED)
+    if not any(weight.is_meta for weight in built.parameters()):  # accelerate says what is wrong
+        built = built.to(where)
     with cluster_workers(cluster, gpu_model, resolved) as workers, ShowProgress() as progress:
         found = accelerate(
             built,

@@ -14,6 +14,8 @@ IMPORTS = (
     "import warnings", "import weakref", "from operator import is_", "from torch import nn",
     "from torch._C._dynamo.guards import TensorGuards, dict_version",
 )  # fmt: skip
+_NUMBERS = "class Numbers:"
+"""Where the part of the text begins that notices changes of the weights' numbers."""
 _FITS = '''\
 def _keys(*names):
     keys = [torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name)) for name in names]
@@ -107,16 +109,33 @@ def _unfit(expected, known, *tensors):
                 known[tuple(part for form in forms for part in form)] = reason
         return reason
     return ""'''
+_VALUES = '''
 
 
-def checks_text(device_kind: str) -> str:
+def _other_values(values, *tensors):
+    """Why the integers that forward reads on the host are not those of the kernels."""
+    for tensor, (name, expected) in zip(tensors, values):
+        if torch.compiler.is_dynamo_compiling() or type(tensor) not in PLAIN:
+            return f"nobody can read the values of {{name}} while torch traces"
+        if tensor.tolist() != expected:
+            return f"{{name}} has other values than the kernels are made for"
+    return ""'''
+
+
+def checks_text(device_kind: str, kernels: str = "", *, values: bool = False) -> str:
     """The functions that tell why a call is not one that the kernels were made for.
 
-    ``device_kind`` is 'cpu' or 'cuda'.
+    ``device_kind`` is 'cpu' or 'cuda'; ``kernels`` is the text of the kernels and of the methods
+    that use them, which may keep what they make of the weights; ``values``: whether some inputs
+    must have certain values.
     """
     source = inspect.getsource(unchanged)
-    fits = _FITS.format(device=device_kind, keys=device_kind.upper())
-    return f"{source[source.index('class Kept:') :].strip()}\n\n\n{fits}"
+    looks, numbers = source[source.index("class Kept:") :].split(_NUMBERS)
+    keeps = "made_of(" in kernels or "Numbers(" in kernels
+    fits = (_FITS + _VALUES if values else _FITS).format(
+        device=device_kind, keys=device_kind.upper()
+    )
+    return "\n\n\n".join([looks.strip(), *([_NUMBERS + numbers.rstrip()] if keeps else []), fits])
 
 
 def form_text(shape: Sequence[int], strides: Sequence[int], dtype: str) -> str:
@@ -136,26 +155,34 @@ def inputs_table(name: str, forms: Iterable[tuple[str, str]], sizes: Sequence[st
     return _table(name, about, rows, f"lambda {', '.join(sizes)}: " if sizes else "")
 
 
+def values_table(name: str, read: Mapping[str, Any]) -> str:
+    """The table of the integers for ``_other_values``, by the names of the inputs."""
+    rows = [f'"{each}", {values!r}' for each, values in read.items()]
+    return _table(name, "name and values of every input that forward reads on the host", rows)
+
+
 def modules_table(
     name: str,
     modules: Mapping[str, Any],
-    weights: Iterable[tuple[str, str]] | None,
+    weights: Iterable[tuple[str, str]],
     gradients: Sequence[str] = (),
 ) -> str:
     """The table of a module's parts, from ``unchanged.description_of``, and of its weights, from
-    (path, form); without weights, kernels are for parameters in any form. ``gradients``: the paths
-    of those whose gradients the kernels give."""
-    rows = "\n".join(f"        {path!r}: {part!r}," for path, part in modules.items())
-    about = "by path: class and attributes of every part of the module"
-    lines = [f"    {{  # {about}\n{rows}\n    }},", "    __name__,"]
-    if weights is not None:
-        about = "place, name, shape, strides and dtype of every weight"
-        rows = "\n".join(f"        ({_weight_row(path, form)})," for path, form in weights)
-        lines += [f"    (  # {about}\n{rows}\n    ),", "    _has_form,"]
+    (path, form). ``gradients``: the paths of those whose gradients the kernels give."""
+    lines = [
+        "    {  # by path: class and attributes of every part of the module",
+        *(f"        {path!r}: {part!r}," for path, part in modules.items()),
+        "    },",
+        "    __name__,",
+        "    (  # place, name, shape, strides and dtype of every weight",
+        *(f"        ({_weight_row(path, form)})," for path, form in weights),
+        "    ),",
+        "    _has_form,",
+    ]
     if gradients:
-        paths = "\n".join(f'        "{path}",' for path in gradients)
-        lines.append(f"    (  # the weights that get gradients\n{paths}\n    ),")
-    return f"{name} = Described(\n{chr(10).join(lines)}\n)"
+        paths = (f'        "{path}",' for path in gradients)
+        lines += ["    (  # the weights that get gradients", *paths, "    ),"]
+    return "\n".join([f"{name} = Described(", *lines, ")"])
 
 
 def _weight_row(path: str, form: str) -> str:

@@ -174,6 +174,7 @@ def face_of(
         unpacked="\n".join(found.unpacked),
         paths=paths,
         arguments=tuple(found.conditions),
+        read={found.names[name]: values for name, values in captured.read.items()},
         is_refused_elsewhere=rebuilt,
     )
     return face, tensors

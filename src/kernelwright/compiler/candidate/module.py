@@ -16,6 +16,7 @@ from kernelwright.compiler.candidate.guard import (
     inputs_table,
     known_table,
     modules_table,
+    values_table,
 )
 from kernelwright.compiler.candidate.operators import (
     DIRECT,
@@ -47,6 +48,8 @@ ANY_MODE = "    any_mode = True  # training and evaluation are the same"
 ON_MISS = """\
     on_miss = "warn"  # or "raise", or "silent": when the module's own forward serves a call
     misses = property(misses_of)"""
+VALUES = "VALUES"
+"""The name of the table of values that the reference's forward reads on the host."""
 LET_GO_ELEMENTS = 1 << 18
 """Smaller tensors may live until forward returns: a line for each would say nothing."""
 
@@ -76,6 +79,9 @@ class Face:
     """The module's parts, as ``unchanged.description_of`` has them."""
     arguments: tuple[str, ...] = ()
     """Conditions on arguments that are no tensors, and on the containers that hold tensors."""
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """The values that inputs must have, by their names: the reference's forward reads them on the
+    host."""
     imports: tuple[str, ...] = ()
     """The import lines of the classes of forward's result."""
     compiled: str = ""
@@ -97,9 +103,10 @@ class Free:
 
 def write(program: Program, emitted: Emitted, reference: Spliced, face: Face) -> str:
     """The text of one standalone file that defines ``ModelNew``."""
-    guard = f"{checks_text(face.device_kind)}\n\n\n{expected_text(program, face)}"
     launches = launches_of(program, emitted)
     methods = methods_text(program, emitted, reference.signature, face)
+    checks = checks_text(face.device_kind, emitted.definitions + methods, values=bool(face.read))
+    guard = f"{checks}\n\n\n{expected_text(program, face)}"
     own = [*kernel_sections(emitted, launches, face), guard, methods]
     (*sections, methods), imports = apart(
         own, own_imports((*emitted.imports, *face.imports), own), reference
@@ -159,6 +166,8 @@ def docstring(program: Program, face: Face, uses: str = "without gradients and")
     """The head of a file: what the kernels are made for, in what ``uses``, and by which rules."""
     shapes = ", ".join(map(_shown, program.inputs))
     conditions = (*face.arguments, *face.conditions)
+    if face.read:
+        conditions += (f"{' and '.join(face.read)} have the values of {VALUES}",)
     where = f", where {' and '.join(conditions)}," if conditions else ""
     about = f"Made for {shapes} on {face.device_kind}{where}"
     elsewhere = "is refused" if face.is_refused_elsewhere else "takes the reference's own forward"
@@ -190,18 +199,17 @@ def _shown(tensor: Tensor) -> str:
 
 
 def expected_text(program: Program, face: Face, gradients: Sequence[str] = ()) -> str:
-    """The tables of what the program was made for: inputs, and the module with its weights, at
-    whose forms torch.compile looks by itself. ``gradients``: the paths of the weights whose
-    gradients the kernels give."""
+    """The tables of what the program was made for: inputs, and the module with its weights.
+    ``gradients``: the paths of the weights whose gradients the kernels give."""
     inputs = ((tensor.name, _form(tensor)) for tensor in program.inputs)
     sizes = [size.name for size in program.sizes]
-    forms = [(path, _form(tensor)) for tensor, path in program.attributes]
-    weights = None if face.compiled else forms
+    weights = ((path, _form(tensor)) for tensor, path in program.attributes)
     return "\n\n".join(
         [
             inputs_table(face.expected, inputs, sizes),
             known_table(face.known),
             modules_table(face.modules, face.described, weights, gradients),
+            *([values_table(VALUES, face.read)] if face.read else []),
         ]
     )
 
@@ -246,6 +254,7 @@ def guard_text(
         "return (",
         f"    _unfit({', '.join(['_expected', face.known, *tensors])})",
         f"    or {face.modules}.why_unfit(self)",
+        *([f"    or _other_values({VALUES}, {', '.join(face.read)})"] if face.read else []),
         "    or kernels",
         ")",
     ]
@@ -403,7 +412,7 @@ def _prepare_text(program: Program, emitted: Emitted, face: Face) -> str:
         *(launches[part.name].call() for part in early),
     ]
     direct, _ = _ways(program, emitted, face)
-    make = f"{face.modules}.work_for(self).of(sources, self._prepared_with, {direct})"
+    make = f"made_of({face.modules}.work_for(self), sources, self._prepared_with, {direct})"
     lasting = [*weights, *_tuple_lines("sources = ({})", sources), f"return {make}"]
     return "\n\n".join(
         [

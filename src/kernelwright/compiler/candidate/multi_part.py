@@ -85,7 +85,7 @@ def write_multi_part(
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
 {textwrap.indent(chr(10).join(lines), " " * 8)}'''
-    checks = checks_text(parts[0].face.device_kind)
+    checks = checks_text(parts[0].face.device_kind, "\n".join([emitted.definitions, *classes]))
     kernels = kernel_sections(emitted, launches, parts[0].face)
     own = [*kernels, checks, *classes, REPLACE, new]
     given = [*emitted.imports, *(line for part in parts for line in part.face.imports)]

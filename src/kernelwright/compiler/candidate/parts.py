@@ -28,6 +28,7 @@ from kernelwright.compiler.capture.capture import (
     is_same_in_both_modes,
 )
 from kernelwright.compiler.capture.free import Freed, freed
+from kernelwright.compiler.capture.reads import may_be_read
 from kernelwright.core.task import Task
 from kernelwright.loaders.reference import CHECK_SEED, Reference, open_reference
 
@@ -64,13 +65,27 @@ def open_parts(
         inputs = reference.blank_inputs()
         captured = capture(module, inputs)
     except CannotCapture as whole:
-        try:
-            return _children(task, module, reference.inputs(CHECK_SEED), device_kind)
-        except CannotCapture as error:
-            raise CannotCapture(f"{whole}; {error}") from error
+        inputs = reference.inputs(CHECK_SEED)
+        for_values = _captured_for_values(module, inputs)
+        if for_values is None:
+            try:
+                return _children(task, module, inputs, device_kind)
+            except CannotCapture as error:
+                raise CannotCapture(f"{whole}; {error}") from error
+        captured = for_values
     text = reference_text(task, module, captured, reference.init_inputs(CHECK_SEED))
     around = _Around(text, home_of(module), device_kind)
     return text, [around.part(task.name, "", module, (tuple(inputs), {}), captured)]
+
+
+def _captured_for_values(module: nn.Module, inputs: list[Any]) -> Captured | None:
+    """The graph for the integers that the forward reads on the host; None if it reads none."""
+    if not any(map(may_be_read, tree_leaves(inputs))):
+        return None
+    try:
+        return capture(module, inputs, reads=True)
+    except CannotCapture:
+        return None
 
 
 @dataclass(frozen=True)
@@ -98,7 +113,8 @@ class _Around:
         rebuilt = text.bases == "Part"
         imports = result_imports(captured.outputs, self.home, rebuilt=rebuilt)
         face = replace(face, imports=imports)
-        others = freed(module, inputs, captured) if not path else iter(())
+        is_fixed = path or captured.read
+        others = iter(()) if is_fixed else freed(module, inputs, captured)
         return Part(path, captured, face, arguments, text.signature, others)
 
 

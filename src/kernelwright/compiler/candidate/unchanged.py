@@ -231,6 +231,15 @@ def form_guards(tensors):
     return TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
 
 
+class Work:
+    """What kernels make of weights; it lasts as long as these are the same tensors."""
+
+    made = numbers = replays = None
+
+    def __init__(self, weights):
+        self.weights = weights
+
+
 class Look:
     """What a module had in a call. It stands for all later calls in which the module has the same.
 
@@ -239,8 +248,6 @@ class Look:
     ``work``: what kernels have made of the weights, in the calls of the look ``before`` as well.
     """
 
-    is_new = True  # until who keeps things for the module has followed its change
-
     def __init__(self, described, module, before):
         difference, path = described.first_difference(module)
         self.parts = parts_along(module, path) if difference else [*module.modules()]
@@ -248,7 +255,7 @@ class Look:
         self.note_tables(module)
         self.weights = () if difference else described.weights_in(module)
         self.reason = difference or described.why_unfit_weights(self.weights)
-        self.wanting = described.wanting(module, self.weights)
+        self.wanting = described.wanting(self.weights)
         self.work = before and before.work
         is_same = self.work and all(map(is_, self.work.weights, self.weights))
         if not difference and not is_same:
@@ -304,46 +311,6 @@ class Look:
         return True
 
 
-class Work:
-    """What kernels have made of the numbers of weights: it is kept as long as these are the same
-    tensors, and used as long as they have the same numbers."""
-
-    def __init__(self, weights):
-        self.weights = weights
-        self.made = self.numbers = self.replays = None
-
-    def of(self, sources, make, kernels):
-        """The result of ``make(kernels)``, which follows from ``sources``: made once, and again
-        when they change."""
-        if self.numbers is None or not self.numbers.are_same():
-            if any(source.is_inference() for source in sources):
-                return make(kernels)  # torch does not count their changes
-            numbers = Numbers(sources)
-            self.made, self.numbers = make(kernels), numbers
-        return self.made
-
-
-class Numbers:
-    """Where tensors have their numbers, and how often torch counted a change of them."""
-
-    def __init__(self, tensors):
-        self.tensors = tensors
-        self.state = self.now()
-        self.freed = []  # other numbers may come to lie at the address of what was freed
-        storages = [tensor.untyped_storage() for tensor in tensors]
-        self.storages = [weakref.ref(storage, self.freed.append) for storage in storages]
-
-    def now(self):
-        places = [*map(torch.Tensor.data_ptr, self.tensors)]
-        return places, [tensor._version for tensor in self.tensors]
-
-    def are_same(self):
-        try:
-            return not self.freed and self.now() == self.state
-        except RuntimeError:  # one is an inference tensor now, whose changes torch does not count
-            return False
-
-
 NO_GRADIENTS = "gradients are wanted, and the kernels give none; call it under torch.no_grad()"
 
 
@@ -351,12 +318,11 @@ class Described:
     """A module as it was captured: ``parts`` is what ``description_of`` gave for the file ``home``;
     without a home, that is the file of the module's own class.
 
-    ``weights``: place, name and form of each weight that kernels read, where ``fits`` compares a
-    tensor with a form; without them, all parameters in any form. ``gradients``: the paths of those
-    whose gradients kernels give.
+    ``weights``: place, name and form of each weight that kernels read; ``fits``: whether a tensor
+    has a form; ``gradients``: the paths of the weights whose gradients kernels give.
     """
 
-    def __init__(self, parts, home, weights=None, fits=None, gradients=()):
+    def __init__(self, parts, home, weights, fits, gradients=()):
         self.parts, self.home, self.weights = parts, home, weights
         self.fits, self.gradients = fits, gradients
 
@@ -397,29 +363,22 @@ class Described:
         wants = look.wanting and torch.is_grad_enabled() and weight_in(module, *look.wanting)
         return NO_GRADIENTS if getattr(wants, "requires_grad", False) else ""
 
-    def rows_of(self, module):
-        """The rows of the weights, of which the first two are place and name."""
-        if self.weights is not None:
-            return self.weights
-        places = [name.split(".") for name, _ in module.named_parameters()]
-        return [(tuple(path), name) for *path, name in places]
-
     def weights_in(self, module):
         """The weights in the order of the table; None for one that is gone."""
-        return tuple([weight_in(module, path, name) for path, name, *_ in self.rows_of(module)])
+        return tuple([weight_in(module, path, name) for path, name, *_ in self.weights])
 
     def why_unfit_weights(self, weights):
         """Why the weights have another form than the kernels were made for."""
-        for weight, (path, name, *form) in zip(weights, self.weights or (), strict=False):
+        for weight, (path, name, *form) in zip(weights, self.weights, strict=False):
             if weight is None:
                 return f"{'.'.join((*path, name))} is gone"
             if not self.fits(weight, *form) or not (is_dynamo_compiling() or not weight.is_neg()):
                 return f"{'.'.join((*path, name))} has another form"
         return ""
 
-    def wanting(self, module, weights):
+    def wanting(self, weights):
         """Path and name of a weight that wants gradients which kernels do not give."""
-        for weight, (path, name, *_) in zip(weights, self.rows_of(module), strict=False):
+        for weight, (path, name, *_) in zip(weights, self.weights, strict=False):
             wants = getattr(weight, "requires_grad", False)
             if wants and ".".join((*path, name)) not in self.gradients:
                 return path, name
@@ -451,7 +410,7 @@ class Described:
     def why_unfit_at_trace(self, module):
         """Why kernels do not serve the module, for torch.compile, which looks again by itself."""
         weights = self.weights_in(module)
-        if torch.is_grad_enabled() and self.wanting(module, weights):
+        if torch.is_grad_enabled() and self.wanting(weights):
             return NO_GRADIENTS
         return (
             self.why_unfit_weights(weights)
@@ -478,3 +437,35 @@ class Described:
                 if isinstance(now, (bool, int, float, str)) and now != value:
                     return f"{name} of {path or 'the module'} is another"
         return ""
+
+
+class Numbers:
+    """Where tensors have their numbers, and how often torch counted a change of them."""
+
+    def __init__(self, tensors):
+        self.tensors = tensors
+        self.state = self.now()
+        self.freed = []  # other numbers may come to lie at the address of what was freed
+        storages = [tensor.untyped_storage() for tensor in tensors]
+        self.storages = [weakref.ref(storage, self.freed.append) for storage in storages]
+
+    def now(self):
+        places = [*map(torch.Tensor.data_ptr, self.tensors)]
+        return places, [tensor._version for tensor in self.tensors]
+
+    def are_same(self):
+        try:
+            return not self.freed and self.now() == self.state
+        except RuntimeError:  # one is an inference tensor now, whose changes torch does not count
+            return False
+
+
+def made_of(work, sources, make, kernels):
+    """The result of ``make(kernels)``, which follows from ``sources``: made once, and again when
+    their numbers change."""
+    if work.numbers is None or not work.numbers.are_same():
+        if any(source.is_inference() for source in sources):
+            return make(kernels)  # torch does not count their changes
+        numbers = Numbers(sources)
+        work.made, work.numbers = make(kernels), numbers
+    return work.made

@@ -10,7 +10,7 @@ import logging
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,9 +21,12 @@ from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.compiler.capture.loops import roll_loops
+from kernelwright.compiler.capture.numbers import ManyNumbers, stay_on_device, write_out
+from kernelwright.compiler.capture.reads import HostReads
 from kernelwright.compiler.capture.recurrent import left_whole, restore
 from kernelwright.compiler.capture.rolled import roll
 from kernelwright.compiler.capture.structures import described, made, mapped
+from kernelwright.compiler.capture.written import join_written
 from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.ir.steps import variable
 from kernelwright.compiler.lower.every import HANDLERS
@@ -82,6 +85,8 @@ class Captured:
     still are; they are computed from attributes alone."""
     as_written: Sequence[Any] = ()
     """The operators that the forward calls, before any is decomposed: ``facts_of`` that graph."""
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """Placeholder → its values, where the forward reads them on the host: they are fixed."""
 
 
 NO_NAMES: Mapping[str, Any] = {}
@@ -93,28 +98,45 @@ def capture(
     named: Mapping[str, Any] = NO_NAMES,
     *,
     gradients: bool = False,
+    reads: bool = False,
 ) -> Captured:
     """Capture ``module(*inputs, **named)`` as a graph, in the module's current mode.
 
     With ``gradients`` the graph is the one that autograd differentiates: recurrent networks are
-    unrolled in it.
+    unrolled in it. With ``reads`` the forward may read integers of the inputs on the host; the
+    graph is that for their values.
 
     Raises:
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
     with _failing_as_uncapturable(), torch.set_grad_enabled(gradients), quiet():
-        program, signature, given = _exported(module, inputs, named, gradients=gradients)
+        host = HostReads(_tensors(inputs, named)) if reads else None
+        program, signature, given = _exported(module, inputs, named, gradients=gradients, host=host)
         as_written = facts_of(program.graph)
         program = program.run_decompositions(decompositions())
+        if not stay_on_device(program.graph_module.graph):
+            raise CannotCapture(_BY_VALUES)
+        join_written(program.graph_module.graph)
         if not gradients:
             restore(program.graph_module.graph)
             roll(program.graph_module.graph)
             roll_loops(program.graph_module.graph)
-        return replace(_read(program, module, signature, given), as_written=as_written)
+        found = _read(program, module, signature, given)
+        read = {found.inputs[n]: values for n, values in (host.read if host else {}).items()}
+        return replace(found, as_written=as_written, read=read)
+
+
+def _tensors(*given: Any) -> list[torch.Tensor]:
+    """The tensors inside of arguments, in the order of a graph's placeholders."""
+    return [leaf for leaf in tree_leaves(described(given)) if isinstance(leaf, torch.Tensor)]
 
 
 def as_written(
-    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any] = NO_NAMES
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any] = NO_NAMES,
+    *,
+    reads: bool = False,
 ) -> Sequence[Any]:
     """Return ``Captured.as_written`` alone, which takes a small part of the time of ``capture``.
 
@@ -122,17 +144,23 @@ def as_written(
         CannotCapture: as for ``capture``.
     """
     with _failing_as_uncapturable(), torch.no_grad(), quiet():
-        return facts_of(_exported(module, inputs, named, gradients=False)[0].graph)
+        host = HostReads(_tensors(inputs, named)) if reads else None
+        return facts_of(_exported(module, inputs, named, gradients=False, host=host)[0].graph)
 
 
 def _exported(
-    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any], *, gradients: bool
+    module: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    gradients: bool,
+    host: HostReads | None,
 ) -> tuple[ExportedProgram, inspect.Signature, Any]:
     """Return the program, the forward's signature, and the arguments by position and by name."""
     signature = inspect.signature(module.forward)
     bound = signature.bind(*inputs, **named)
     given = described(bound.args), described(bound.kwargs)
-    with contextlib.nullcontext() if gradients else left_whole(), plain_forward(module):
+    with contextlib.nullcontext() if gradients else left_whole(), plain_forward(module, host):
         return torch.export.export(module, *given, strict=False), signature, given
 
 
@@ -190,9 +218,10 @@ def is_same_in_both_modes(
     modes = {part: part.training for part in module.modules()}
     try:
         module.train(not module.training)
-        if as_written(module, inputs, named) == captured.as_written:
+        reads = bool(captured.read)
+        if as_written(module, inputs, named, reads=reads) == captured.as_written:
             return True
-        return _facts(capture(module, inputs, named)) == _facts(captured)
+        return _facts(capture(module, inputs, named, reads=reads)) == _facts(captured)
     except CannotCapture:
         return False
     finally:
@@ -215,13 +244,18 @@ def _facts(captured: Captured) -> list[Any]:
 
 
 @contextlib.contextmanager
-def plain_forward(module: nn.Module) -> Iterator[None]:
-    """Let the module take and return descriptions of objects, which torch.export may not know."""
+def plain_forward(module: nn.Module, host: HostReads | None = None) -> Iterator[None]:
+    """Let the module take and return descriptions of objects, which torch.export may not know, and
+    read values that the ``host`` has."""
     own, was = module.forward, vars(module).get("forward")
 
     @functools.wraps(own)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        return described(own(*made(args), **made(kwargs)))
+        if host is None:
+            return described(own(*made(args), **made(kwargs)))
+        host.begin(_tensors(args, kwargs))
+        with host:
+            return described(own(*made(args), **made(kwargs)))
 
     vars(module)["forward"] = forward
     try:
@@ -248,9 +282,12 @@ def quiet() -> Iterator[None]:
             logger.level = level
 
 
+_BY_VALUES = (
+    "values in its tensors decide which way it goes; parts without such a branch can be optimized "
+    "alone, as file.py:Class"
+)
 _FAILURES = (
-    (r"data-dependent", "values in its tensors decide which way it goes; parts without such a "
-     "branch can be optimized alone, as file.py:Class"),
+    (r"data-dependent", _BY_VALUES),
     (r"input type <class '([^']*)'>", "an argument is of class {}; leave it out, or give tensors, "
      "numbers, lists, tuples, dicts or dataclasses"),
     (r"Found <class '([^']*)'> in output", "its result holds a {}; leave that out (a cache with "
@@ -301,7 +338,7 @@ def _read(
             if isinstance(_attribute(module, spec.target), torch.Tensor):
                 attributes[name] = spec.target
             else:
-                _inline(graph, name, program.constants[spec.target])
+                _write_out(graph, name, program.constants[spec.target])
         elif spec.kind is InputKind.USER_INPUT:
             users.append(name)
         else:
@@ -326,17 +363,13 @@ def _read(
     return Captured(graph, tuple(tensors), arguments, attributes, mutations, returned)
 
 
-def _inline(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
-    """Replace the placeholder of a tensor that forward makes from a Python number."""
-    if value.numel() != 1:
-        raise CannotCapture("a tensor that forward makes from Python numbers")
-    (node,) = (n for n in graph.nodes if n.name == name)
-    first = next(n for n in graph.nodes if n.op != "placeholder")
-    with graph.inserting_before(first):
-        arguments = (list(value.shape), value.item())
-        full = graph.call_function(torch.ops.aten.full.default, arguments, {"dtype": value.dtype})
-    full.meta["val"] = node.meta["val"]
-    node.replace_all_uses_with(full)
+def _write_out(graph: fx.Graph, name: str, value: torch.Tensor) -> None:
+    try:
+        write_out(graph, name, value)
+    except ManyNumbers as many:
+        raise CannotCapture(
+            "a tensor that forward makes from Python numbers; a buffer with them can be captured"
+        ) from many
 
 
 def _attribute(module: nn.Module, path: str) -> Any:

@@ -18,6 +18,7 @@ from kernelwright.compiler.fuse.flow import (
     Row,
     Running,
     View,
+    in_memory,
 )
 from kernelwright.compiler.ir.indexing import ZERO, extent, plus, ravel, times, unravel
 from kernelwright.compiler.ir.ir import (
@@ -35,6 +36,7 @@ from kernelwright.compiler.ir.ir import (
     Store,
     Tensor,
     Total,
+    contiguous,
 )
 from kernelwright.compiler.ir.ops import arguments
 
@@ -221,11 +223,14 @@ class BodyBuilder:
         return holds
 
     def _gather(self, node: Gather, at: Coordinates, bounds: Bounds) -> str:
-        if not self._is_in_memory(node.table):
+        table = in_memory(node.table)
+        if not self._is_in_memory(table):
             raise DoesNotFit(f"{type(node).__name__} gathers from a value that is not in memory")
-        tensor = self.kept[node.table]
+        tensor = self.kept[table]
+        is_other = table is not node.table
+        seen = contiguous("", node.table.shape, node.table.dtype) if is_other else tensor
         index, gathers = ZERO, []
-        for row, stride in zip(node.rows, tensor.strides, strict=True):
+        for row, stride in zip(node.rows, seen.strides, strict=True):
             if isinstance(row, Node):
                 gathers.append((self.value(row, at, bounds), stride))
             else:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernelwright.compiler.ir.ir import Tensor
+from kernelwright.compiler.ir.ir import Tensor, contiguous
 
 Shape = tuple[int, ...]
 
@@ -275,6 +275,19 @@ def reshape(arg: Node, shape: Shape) -> Node:
         return View(shape, arg.dtype, arg, rows)
     rows = _split(arg.shape, shape)
     return Reshape(shape, arg.dtype, arg) if rows is None else View(shape, arg.dtype, arg, rows)
+
+
+def in_memory(table: Node) -> Node:
+    """What a gather from ``table`` reads: a row-major tensor is the same in another shape."""
+    base = table
+    while isinstance(base, Reshape):
+        base = base.arg
+    is_plain = isinstance(base, Source) and base.tensor == row_major(base.tensor)
+    return base if is_plain else table
+
+
+def row_major(tensor: Tensor) -> Tensor:
+    return contiguous(tensor.name, tensor.shape, tensor.dtype)
 
 
 def _split(shape: Shape, into: Shape) -> tuple[Row, ...] | None:

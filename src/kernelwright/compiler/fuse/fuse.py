@@ -30,6 +30,7 @@ from kernelwright.compiler.fuse.flow import (
     Stored,
     Stretched,
     View,
+    in_memory,
     walk,
 )
 from kernelwright.compiler.fuse.group import lower_group
@@ -444,7 +445,7 @@ def _kept(
     given: Mapping[Node, tuple[int, ...]],
     in_tiles: int,
 ) -> dict[Node, Tensor]:
-    tables = {node.table for node in order if isinstance(node, Gather)}
+    tables = {in_memory(node.table) for node in order if isinstance(node, Gather)}
     held = {node for node in order if isinstance(node, (Source, *COMPUTED_ONCE))}
     held |= required | tables
     for node in order:

@@ -33,6 +33,7 @@ from kernelwright.compiler.ir.whole import with_tensors
 FRESH = frozenset({
     "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention",
+    "cudnn_convolution_relu",
 })  # fmt: skip
 """Calls whose result is a new tensor that nothing else refers to."""
 COUNT = "torch.ops.aten.add_.Tensor"

@@ -221,6 +221,38 @@ def stack(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
     return cat(result, [reshape(part, thin) for part in parts], dim)
 
 
+@lowers("slice_scatter")
+def written(
+    result: Result,
+    into: Node,
+    part: Node,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Node:
+    """Lower what a tensor holds after a part of it was written."""
+    dim %= len(result.shape)
+    first, last, _ = slice(start, end, step).indices(result.shape[dim])
+    if step != 1:
+        raise Unsupported("writing to every other place")
+    position = Position(result.shape, "int64", dim)
+    rows = tuple(row(d, 1, -first if d == dim else 0) for d in range(len(result.shape)))
+    here = cast(View(result.shape, part.dtype, part, rows, (dim,)), result.dtype)
+    is_after = point("ge", position, constant(position, first), dtype="bool")
+    is_before = point("lt", position, constant(position, last), dtype="bool")
+    is_here = point("and", is_after, is_before, dtype="bool")
+    return point("where", is_here, here, cast(into, result.dtype), dtype=result.dtype)
+
+
+@lowers("select_scatter")
+def written_at(result: Result, into: Node, part: Node, dim: int, index: int) -> Node:
+    dim %= len(result.shape)
+    index %= result.shape[dim]
+    thin = tuple(1 if d == dim else n for d, n in enumerate(result.shape))
+    return written(result, into, reshape(part, thin), dim, index, index + 1)
+
+
 @lowers("tril", "triu")
 def triangle(result: Result, arg: Node, diagonal: int = 0) -> Node:
     rank = len(result.shape)

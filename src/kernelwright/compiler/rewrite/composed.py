@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import fx
 
 AddNode = Callable[..., Any]
@@ -136,9 +137,20 @@ def with_bias(call: AddNode, x: fx.Node, b: fx.Node | None) -> fx.Node:
     return call("add", x, call("view", b, [-1, *[1] * (rank - 2)]))
 
 
+def narrowed(call: AddNode, x: fx.Node, dtype: torch.dtype) -> fx.Node:
+    """Return the values of ``x``, a view of a cast from ``dtype``, in that type."""
+    source: Any = x.args[0]
+    if source.meta["val"].dtype == dtype:
+        return source  # type: ignore[no-any-return]
+    below = narrowed(call, source, dtype)
+    is_view = x.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+    return call("reshape" if is_view else x.target, below, *x.args[1:], **x.kwargs)
+
+
 COMPOSED: dict[str, Callable[..., fx.Node]] = {
     "mT": swapped, "range_sums": range_sums, "tap_sums": tap_sums, "weight_rows": weight_rows,
     "taps_as_channels": taps_as_channels, "joined_channels": joined_channels,
     "summed_taps": summed_taps, "with_bias": with_bias, "steps_as_channels": steps_as_channels,
     "flipped": flipped, "boxed": boxed, "product_of_positions": product_of_positions,
+    "narrowed": narrowed,
 }  # fmt: skip

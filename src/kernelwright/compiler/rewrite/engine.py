@@ -15,7 +15,7 @@ from kernelwright.compiler.capture.structures import mapped
 from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.lower.graph import name_of
 from kernelwright.compiler.rewrite.conditions import ASSUMES
-from kernelwright.compiler.rewrite.pattern import build, call, match, operator_of, parsed
+from kernelwright.compiler.rewrite.pattern import build, call, described, match, operator_of, parsed
 from kernelwright.compiler.rewrite.table import RULES, Rule
 from kernelwright.compiler.rewrite.terms import term_of
 
@@ -134,7 +134,7 @@ def _propagate(graph: fx.Graph) -> None:
         fake = next((arg.meta["val"] for arg in node.all_input_nodes), None)
         if isinstance(fake, torch.Tensor):
             with fake.fake_mode, torch.no_grad():
-                node.meta["val"] = node.target(*values, **named)
+                node.meta["val"] = described(node.target)(*values, **named)
         elif isinstance(fake, (tuple, list)):
             node.meta["val"] = node.target(*values, **named)
 

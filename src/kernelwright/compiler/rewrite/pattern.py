@@ -98,15 +98,25 @@ _OVERLOADS = {
 }  # fmt: skip
 
 
-def call(graph: fx.Graph, op: str, *args: Any, **kwargs: Any) -> fx.Node:
-    """Return a new node for the ATen operator, with its (fake) value."""
-    if op in COMPOSED:
+def call(graph: fx.Graph, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
+    """Return a new node for the ATen operator, by its name or itself, with its (fake) value."""
+    if not isinstance(op, str):
+        target, op = op, op.overloadpacket.__name__
+    elif op in COMPOSED:
         return COMPOSED[op](partial(call, graph), *args, **kwargs)
-    library = torch.ops.kernelwright_whole if op in capped.OPERATORS else torch.ops.aten
-    target = getattr(getattr(library, op), _OVERLOADS.get(op, "default"))
+    else:
+        library = torch.ops.kernelwright_whole if op in capped.OPERATORS else torch.ops.aten
+        target = getattr(getattr(library, op), _OVERLOADS.get(op, "default"))
     node = graph.create_node("call_function", target, args, kwargs, name=op)
     values, named = fx.node.map_arg((args, kwargs), lambda arg: arg.meta["val"])
     fake = next(arg.meta["val"] for arg in node.all_input_nodes)
     with fake.fake_mode:
-        node.meta["val"] = target(*values, **named)
+        node.meta["val"] = described(target)(*values, **named)
     return node
+
+
+def described(target: Any) -> Any:
+    """Return the operator that gives a description of the result of ``target``: PyTorch describes
+    no results of cuDNN's own operators, which lie like those of ordinary convolutions."""
+    is_fused = target == torch.ops.aten.cudnn_convolution_relu.default
+    return torch.ops.aten.conv2d.default if is_fused else target

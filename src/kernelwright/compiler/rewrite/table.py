@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kernelwright.compiler.rewrite import conditions as on
 from kernelwright.compiler.rewrite import convolutions as onc
 from kernelwright.compiler.rewrite.conditions import Condition
+from kernelwright.compiler.rewrite.rounded import cast_back, rounded_attention
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,29 @@ def _steps_as_channels(n: int) -> Rule:
     )
 
 
+ROUNDED: tuple[Rule, ...] = (
+    Rule(
+        name="attention between values of a narrow type is attention in that type",
+        pattern="scaled_dot_product_attention(q, k, v, mask, p, causal, scale, shared)",
+        replacement="_to_copy(scaled_dot_product_attention(narrowed(q, narrow), "
+        "narrowed(k, narrow), narrowed(v, narrow), mask, p, causal, scale=scale, "
+        "enable_gqa=shared), dtype=wide)",
+        when=rounded_attention,
+        holds="queries, keys and values are casts of it, and the result is rounded to it; no "
+        "mask that is added, no dropout",
+        source="products of such values are exact in float32; weights of keys are rounded",
+    ),
+    Rule(
+        name="a value cast to float32 and back is itself",
+        pattern="cast(x, narrow)",
+        replacement="narrowed(x, narrow)",
+        when=cast_back,
+        holds="nothing but views lies in between",
+        source="float32 holds all values of narrower types",
+    ),
+)
+"""Rules that round to narrow types in between, for variants on tensor cores: the judge says whether
+errors grow too much."""
 CAPPED: tuple[Rule, ...] = tuple(_capped())
 """Rules for dialects with a kernel for attention whose scores are capped."""
 STEPS: tuple[Rule, ...] = tuple(map(_steps_as_channels, (1, 2, 3)))
@@ -354,6 +378,19 @@ ONE_TAP: tuple[Rule, ...] = tuple(
 """Rules that make products of convolutions in 16 bits, for a variant with channels last: what
 follows a product is computed before it is stored, and the library's convolutions have nothing but
 a bias behind them. In float32 a product would be more exact than the convolution, and slower."""
+RELUS: tuple[Rule, ...] = (
+    Rule(
+        "a relu behind a convolution is the library's own",
+        f"relu(conv2d(x, w, b, {_PLAIN}))",
+        "cudnn_convolution_relu(contiguous(x, memory_format=layout), "
+        f"clone(w, memory_format=layout), b, {_PLAIN})",
+        on.plain_weight,
+        "always: the library adds the bias and takes the relu before it stores",
+        "torch.jit's freezing: aten::cudnn_convolution_relu",
+    ),
+)
+"""Rules for a separate variant with channels last on NVIDIA's GPUs: networks without norms pass
+once less over every image."""
 IMAGES_TOO: tuple[Rule, ...] = _layouts("contiguous(x, memory_format=layout)")
 """Like LAYOUTS, with the image also converted before the library would do it: a kernel of our own
 takes half as long as PyTorch's copy (H200), and the kernel that computes the image can write it in

@@ -9,6 +9,7 @@ matmul(a, b)                  also mm and bmm
 linear(x, w, b)               None without a bias; conv2d(x, w, b, ...) with all arguments
 avg_pool2d(x, size, far)      windows without padding; also avg_pool1d and avg_pool3d
 clamp(x, low, high)           also clamp_min, clamp_max and hardtanh; None without a limit
+scaled_dot_product_attention  with all eight arguments
 mul(x, y), add(x, y)          y is a number where one of them is; numbers alone as Python's
 """
 
@@ -202,6 +203,11 @@ def _linear(node: fx.Node, name: str) -> Term:
     return Term(name, (*node.args, None)[:3])
 
 
+def _attention(node: fx.Node, name: str) -> Term:
+    options = (node.kwargs.get("scale"), node.kwargs.get("enable_gqa", False))
+    return Term(name, (*node.args, *(None, 0.0, False)[len(node.args) - 3 :], *options))
+
+
 _CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(_SOFTMAXES, _softmax),
@@ -209,6 +215,7 @@ _CANONICAL: dict[str, Callable[[fx.Node, str], Term | None]] = {
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh"), _clamp),
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _average_pool),
     "linear": _linear,
+    "scaled_dot_product_attention": _attention,
     **dict.fromkeys(("to", "_to_copy"), _cast),
     "clone": _unchanged,
 }

@@ -23,6 +23,7 @@ from kernelwright.compiler.rewrite.terms import Term, shape_of, term_of
 OWN, FUSED = "fused, own matmul", "fused"
 ORDINARY, LAST = "fused, plain convolutions", "fused, channels last"
 NARROW = "fused, channels last, narrow convolutions"
+RELU = "fused, channels last, library's relu"
 POSITIONS = "fused, channels last, own products"
 MANY = 6
 """Number of convolutions above which the first candidate is in CUDA, which compiles its many
@@ -49,6 +50,8 @@ class Convolution:
     """Whether its numbers have 16 bits."""
     is_slow: bool = False
     """Whether the library is slow at it with channels last."""
+    has_relu: bool = False
+    """Whether a relu is next."""
 
 
 def convolutions(graphs: Iterable[fx.Graph]) -> list[Convolution]:
@@ -86,6 +89,7 @@ def _described(node: fx.Node, term: Term) -> Convolution:
         is_transposed,
         has_steps=any(s != 1 for s in stride),
         is_narrow=term.args[1].meta["val"].dtype.itemsize == 2,
+        has_relu=any(name_of(user) == "relu" for user in node.users),
         is_slow=not is_transposed and is_narrow(image, weight, shape_of(node), dtype),
     )
 
@@ -133,6 +137,8 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
         return ((FUSED, "cuda"), fused, own)
     if len(found) > MANY:
         ways = ((LAST, "cuda"), (FUSED, "cuda"), last, own)
+        if heaviest.has_relu:
+            return ((RELU, "cuda"), *ways)
         return ((POSITIONS, "triton"), *ways) if heaviest.is_narrow else ways
     if heaviest.groups > 1:
         return (own, own, (OWN, "cuda"), own)

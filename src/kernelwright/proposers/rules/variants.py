@@ -12,6 +12,8 @@ from kernelwright.compiler.rewrite import (
     LAYOUTS,
     ONE_TAP,
     ORDINARY,
+    RELUS,
+    ROUNDED,
     RULES,
     STEPS,
     Rule,
@@ -51,7 +53,7 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
         full = replace(full, least_attention=0)
     own = replace(full, in_tiles=IN_TILES, few_queries=True)
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
-        tensor_cores = (*RULES, *STEPS)
+        tensor_cores = (*RULES, *ROUNDED, *STEPS)
         library = (*tensor_cores, *BIASES)
         around = replace(full, depthwise=True)
         return (
@@ -59,6 +61,11 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
             Variant("fused", around, rules=library),
             Variant("fused, plain convolutions", around, rules=(*library, *ORDINARY)),
             Variant("fused, channels last", around, rules=(*library, *IMAGES_TOO)),
+            Variant(
+                "fused, channels last, library's relu",
+                around,
+                rules=(*RELUS, *library, *IMAGES_TOO),
+            ),
             Variant(
                 "fused, channels last, narrow convolutions",
                 replace(around, narrow=True, moments=True),
@@ -96,5 +103,5 @@ def variants_for_training(device_kind: str) -> tuple[Variant, ...]:
 
 def is_for_convolutions(variant: Variant) -> bool:
     """Whether a variant is another one than the rest only where there are convolutions."""
-    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP)}
+    own = {rule.name for rule in (*LAYOUTS, *IMAGES_TOO, *ORDINARY, *ONE_TAP, *RELUS)}
     return any(rule.name in own for rule in variant.rules)
