@@ -103,6 +103,8 @@ def step_ns(step: StepOutline, knobs: Knobs, on: Machine) -> float:
     if step.kind == "library":
         return _library_ns(step, moved_ns, on)
     rate *= FASTER.get(str(knobs.get("precision")), 1.0) if on.kind != "cpu" else 1.0
+    if step.kind == "attention" and on.kind != "cpu" and not HALVES.isdisjoint(step.form):
+        rate *= HALF_FLOPS
     flops_ns = step.sizes["flops"] / rate * 1e9
     if "block_m" in knobs or "mr" in knobs:
         flops_ns *= _waste_of_tiles(step, knobs)

@@ -66,7 +66,8 @@ def _outlined(step: Step, tensors: Mapping[str, Tensor]) -> StepOutline:
             columns = step.k.shape[2]
             kind, form = "attention", Counter(causal=int(step.causal))
             sizes = {"rows": rows, "columns": columns, "k": width}
-            sizes["flops"] = 4.0 * rows * columns * width
+            seen = 0.5 if step.spans else 1.0  # as under a causal mask: what is hidden is left out
+            sizes["flops"] = 4.0 * rows * columns * width * seen
         case Recurrence():
             kind, form = "recurrence", Counter([step.cell])
             steps = step.x.shape[1 if step.batch_first else 0]

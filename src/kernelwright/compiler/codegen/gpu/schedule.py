@@ -192,9 +192,9 @@ def _gains_by_graph(program: Program, schedule: Schedule) -> bool:
     calls = [step for step in program.steps if isinstance(step, Call)]
     made = sum(4.0 * t.n_elements for step in calls for t in step.outputs if ".conv" in step.target)
     library_s = made / CONVOLVED_BYTES_S
-    launches_s, device_s = LAUNCH_S * n_launches, own_s + library_s
-    is_near = device_s < NEAR * launches_s and 3 * _copies_s(program) < launches_s
-    return n_launches > 1 and (device_s < launches_s or is_near)
+    launches_s, device_s, copies_s = LAUNCH_S * n_launches, own_s + library_s, _copies_s(program)
+    is_near = device_s < NEAR * launches_s and 3 * copies_s < launches_s
+    return n_launches > 1 and (device_s + copies_s < launches_s or is_near)
 
 
 def _copies_s(program: Program) -> float:

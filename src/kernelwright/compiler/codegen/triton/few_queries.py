@@ -16,6 +16,7 @@ from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
 from kernelwright.compiler.codegen.gpu.stages import Stages
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
+from kernelwright.compiler.codegen.triton.launch import NAME
 from kernelwright.compiler.codegen.triton.narrow_attention import (
     Writer,
     function,
@@ -103,7 +104,7 @@ class FewQueries(Writer):
         constants = [f"PARTS={power_of_two(self.parts)}", f"BLOCK_D={self.block_d}", "num_warps=4"]
         given = [tensor.name for tensor in (*passed, self.step.result)]
         n_rows = self.batch * self.key_heads * self.n_rows
-        last = wrapped(f"{joined}[({n_rows},)](", [given, constants], ")")
+        last = wrapped(f"{NAME}(", [[joined, str(n_rows)], given, constants], ")")
         texts = (self.of_keys(), text, self._joined(joined))
         return Launched("\n\n".join(texts), f"{launch}\n{last}", others=(self.block, joined))
 

@@ -21,6 +21,7 @@ from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import function_name, wrapped
 from kernelwright.compiler.codegen.gpu.schedule import Knobs, power_of_two
 from kernelwright.compiler.codegen.gpu.text import affine, grouped
+from kernelwright.compiler.codegen.triton.launch import NAME
 from kernelwright.compiler.codegen.triton.ops import TYPES
 from kernelwright.compiler.ir.ir import Affine, Attention, Tensor
 from kernelwright.compiler.ir.sizes import fixed_only
@@ -99,7 +100,8 @@ class Writer:
         options = [f"{key}={value}" for key, value in constants.items()]
         options += [f"num_{key}={self.knobs[key]}" for key in ("warps", "stages")]
         arguments = [tensor.name for tensor in given.values()]
-        return text, wrapped(f"{self.name}[({grid},)](", [arguments, options], ")")
+        launch = wrapped(f"{NAME}(", [[self.name, str(grid)], arguments, options], ")")
+        return text, launch
 
     def _tiles(self) -> int:
         return math.ceil(self.length / self.knobs["block_m"])

@@ -46,6 +46,9 @@ _OWN = (
     "pair", "a_even", "a_odd", "b_even", "b_odd",
 )  # fmt: skip
 """Names that the product's own statements use."""
+LEAST_JOINED = 64
+"""Shortest block along k in which halves are joined: Triton 3.6 computed wrong numbers of blocks of
+16 on an H200, and right ones of 64 and more."""
 WARP_GROUP_ROWS = 64
 """Rows of a tile from which Triton multiplies by wgmma, whose operands are in shared memory."""
 _PIECE = 64
@@ -107,7 +110,8 @@ class _Writer:
     def _halves(self, made: tuple[Op, ...]) -> tuple[tuple[Op, ...], ...]:
         """Return the ops of both halves of pairs along k, if a block has whole ones and no mask."""
         has_pairs = self.k % self.block["k"] == 0 and self._n_outer_axes_of_k() < len(self.step.k)
-        return halves(self.step, made) if has_pairs else ()
+        is_joined = has_pairs and self.block["k"] >= LEAST_JOINED
+        return halves(self.step, made) if is_joined else ()
 
     @property
     def grid(self) -> int:
