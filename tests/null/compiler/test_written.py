@@ -112,3 +112,18 @@ def test_values_that_are_computed_with_are_not_fixed():
         capture(Branch(), [torch.randn(3), torch.tensor([1, 3])], reads=True)
     with pytest.raises(CannotCapture, match="values in its tensors"):
         capture(Attention(), [torch.randn(9, 2, 8), torch.tensor([4, 9])])
+
+
+class Moved(nn.Module):
+    """Reads lengths after it has changed one of them in place."""
+
+    def forward(self, x, lengths):
+        ends = lengths.to(torch.int64)
+        ends.view(-1)[0] = 5
+        return torch.stack([x[:n].sum() for n in ends.tolist()])
+
+
+def test_lengths_that_were_changed_in_place_are_not_taken_for_the_input():
+    given = [torch.randn(8), torch.tensor([2, 3], dtype=torch.int32)]
+    with pytest.raises(CannotCapture):
+        capture(Moved(), given, reads=True)

@@ -77,8 +77,8 @@ def _runs(graph: fx.Graph, value: torch.Tensor) -> fx.Node:
 
 
 def _equal(numbers: Sequence[Any]) -> Any:
-    """The runs of equal numbers, each as a list. A number that is none equals no other."""
-    return (list(run) for _, run in itertools.groupby(numbers))
+    """The runs of equal numbers, each as a list. A zero and a negative zero are not equal."""
+    return (list(run) for _, run in itertools.groupby(numbers, key=repr))
 
 
 def stay_on_device(graph: fx.Graph) -> bool:
@@ -90,6 +90,8 @@ def stay_on_device(graph: fx.Graph) -> bool:
             dtype = user.meta["val"].dtype
             with graph.inserting_before(user):
                 kept = added(graph, aten._to_copy.default, (node.args[0],), {"dtype": dtype})
+                if kept.meta["val"].dim():
+                    kept = added(graph, aten.reshape.default, (kept, []))
             user.replace_all_uses_with(kept)
             graph.erase_node(user)
         if node.users:

@@ -42,9 +42,9 @@ class HostReads(TorchFunctionMode):
     def __init__(self, given: Sequence[torch.Tensor]) -> None:
         super().__init__()
         self._given = given
-        self._known: dict[int, tuple[Any, torch.Tensor, int]] = {}
-        """By id: a traced tensor, which is kept alive, its values, and the input that they are
-        from."""
+        self._known: dict[int, tuple[Any, torch.Tensor, int, int]] = {}
+        """By id: a traced tensor, which is kept alive, its values, the input that they are from,
+        and the tensor's version then: what was changed in place since has other values."""
         self._read: set[int] = set()
 
     @property
@@ -55,7 +55,7 @@ class HostReads(TorchFunctionMode):
     def begin(self, traced: Sequence[Any]) -> None:
         """Let these tensors stand for the given ones."""
         self._known = {
-            id(one): (one, real, position)
+            id(one): (one, real, position, one._version)
             for position, (one, real) in enumerate(zip(traced, self._given, strict=True))
             if may_be_read(real)
         }
@@ -67,7 +67,9 @@ class HostReads(TorchFunctionMode):
         known = self._known.get(id(args[0])) if args else None
         if known is None or not (func in _READS or func in _PARTS):
             return func(*args, **named)
-        _, real, position = known
+        one, real, position, version = known
+        if one._version != version:
+            return func(*args, **named)
         if func in _READS:
             self._read.add(position)
             with _disable_current_modes():
@@ -84,4 +86,4 @@ class HostReads(TorchFunctionMode):
             for one, value in zip(found, values, strict=True):
                 self._follow(one, value, position)
         elif not values.is_floating_point():
-            self._known[id(found)] = found, values, position
+            self._known[id(found)] = found, values, position, found._version
