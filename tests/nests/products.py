@@ -385,6 +385,22 @@ def attention_in_a_window() -> Program:
 
 
 @case
+def attention_with_padding() -> Program:
+    """An added mask with the least bfloat16 for all keys of the first query: it sees all alike."""
+    rows, (key,) = axes("i40"), axes("j5")
+    mask = tensor("mask", (*rows, key), "bfloat16")
+    body = (
+        Iota("row", Affine.of({"i": 1})), Const("none", 0, "int64"),
+        Const("least", -3.3895313892515355e38, "float32"), Const("zero", 0.0, "float32"),
+        Compute("is_first", "eq", ("row", "none"), "bool"),
+        Compute("added", "where", ("is_first", "least", "zero"), "float32"),
+        Compute("narrow", "cast", ("added",), "bfloat16"),
+        Store(mask, row_major((*rows, key)), "narrow"),
+    )  # fmt: skip
+    return _called("bfloat16", mask, Kernel("padding", (*rows, key), (), body), keys=5)
+
+
+@case
 def attention_of_a_token() -> Program:
     """Keys in two parts."""
     return _called("bfloat16", contiguous("mask", (2, 1, 1, 300), "bool"), length=1, keys=300)

@@ -127,3 +127,43 @@ def test_lengths_that_were_changed_in_place_are_not_taken_for_the_input():
     given = [torch.randn(8), torch.tensor([2, 3], dtype=torch.int32)]
     with pytest.raises(CannotCapture):
         capture(Moved(), given, reads=True)
+
+
+class Turned(nn.Module):
+    """Copies a view of its input into a tensor of its own."""
+
+    def forward(self, x):
+        out = torch.empty(x.shape[1], x.shape[0])
+        out.copy_(x.t())
+        return out
+
+
+class Scattered(nn.Module):
+    """Writes parts of another type, which are all of a tensor."""
+
+    def forward(self, x, wide):
+        return x.slice_scatter(wide, 0, 0, 2).slice_scatter(x[2:] + 1.0, 0, 2, 4)
+
+
+class OfEither(nn.Module):
+    """Reads the first of two inputs."""
+
+    def forward(self, first, second):
+        return first + second.new_ones(first.tolist()[0])
+
+
+def test_a_copy_of_a_view_is_no_part_of_the_input_and_lies_like_the_tensor_it_is_written_to():
+    x = torch.randn(3, 5)
+    program = program_of(Turned(), x)
+    out = interpret(program, [x], {})
+    assert out.is_contiguous() and out.data_ptr() != x.data_ptr()
+    assert torch.equal(out, x.t())
+
+
+def test_parts_of_another_type_are_converted():
+    check(Scattered(), torch.randn(4), torch.randn(2, dtype=torch.float64))
+
+
+def test_inputs_that_are_given_by_name_in_another_order_are_read_as_they_are():
+    given = {"second": torch.tensor([3]), "first": torch.tensor([5])}
+    assert capture(OfEither(), [], given, reads=True).read == {"first": [5]}

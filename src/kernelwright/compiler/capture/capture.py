@@ -110,7 +110,7 @@ def capture(
         CannotCapture: the module has graph breaks, or control flow that depends on data.
     """
     with _failing_as_uncapturable(), torch.set_grad_enabled(gradients), quiet():
-        host = HostReads(_tensors(inputs, named)) if reads else None
+        host = HostReads(_tensors(module, inputs, named)) if reads else None
         program, signature, given = _exported(module, inputs, named, gradients=gradients, host=host)
         as_written = facts_of(program.graph)
         program = program.run_decompositions(decompositions())
@@ -126,9 +126,13 @@ def capture(
         return replace(found, as_written=as_written, read=read)
 
 
-def _tensors(*given: Any) -> list[torch.Tensor]:
-    """The tensors inside of arguments, in the order of a graph's placeholders."""
-    return [leaf for leaf in tree_leaves(described(given)) if isinstance(leaf, torch.Tensor)]
+def _tensors(
+    module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]
+) -> list[torch.Tensor]:
+    """The tensors inside of arguments, in the order of a graph's placeholders: the forward's."""
+    bound = inspect.signature(module.forward).bind(*inputs, **named)
+    leaves = tree_leaves(described((bound.args, bound.kwargs)))
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
 
 def as_written(
@@ -144,7 +148,7 @@ def as_written(
         CannotCapture: as for ``capture``.
     """
     with _failing_as_uncapturable(), torch.no_grad(), quiet():
-        host = HostReads(_tensors(inputs, named)) if reads else None
+        host = HostReads(_tensors(module, inputs, named)) if reads else None
         return facts_of(_exported(module, inputs, named, gradients=False, host=host)[0].graph)
 
 
@@ -253,7 +257,7 @@ def plain_forward(module: nn.Module, host: HostReads | None = None) -> Iterator[
     def forward(*args: Any, **kwargs: Any) -> Any:
         if host is None:
             return described(own(*made(args), **made(kwargs)))
-        host.begin(_tensors(args, kwargs))
+        host.begin(_tensors(module, args, kwargs))
         with host:
             return described(own(*made(args), **made(kwargs)))
 

@@ -29,7 +29,7 @@ def join_written(graph: fx.Graph) -> None:
 
 
 def _copied(graph: fx.Graph, node: fx.Node) -> fx.Node | None:
-    """The value that fills a whole tensor."""
+    """The value that fills a whole tensor, as a tensor of its own: a view of an input is none."""
     if node.target is not aten.copy.default:
         return None
     value, wanted = node.args[1], node.meta["val"]
@@ -38,7 +38,8 @@ def _copied(graph: fx.Graph, node: fx.Node) -> fx.Node | None:
         value = added(graph, aten.expand.default, (value, list(wanted.shape)))
     if value.meta["val"].dtype != wanted.dtype:
         value = added(graph, aten._to_copy.default, (value,), {"dtype": wanted.dtype})
-    return value
+    form = {"memory_format": torch.contiguous_format}
+    return added(graph, aten.clone.default, (value,), form)
 
 
 def _joined(graph: fx.Graph, node: fx.Node) -> fx.Node | None:
@@ -82,4 +83,7 @@ def _part(graph: fx.Graph, node: fx.Node, dim: int) -> fx.Node:
     assert isinstance(value, fx.Node)
     if node.target is aten.select_scatter.default:
         value = added(graph, aten.unsqueeze.default, (value, dim))
+    dtype = node.meta["val"].dtype
+    if value.meta["val"].dtype != dtype:
+        value = added(graph, aten._to_copy.default, (value,), {"dtype": dtype})
     return value

@@ -84,7 +84,8 @@ def _unrepeated(heads: Tensor, makers: Mapping[str, Call], tensors: dict[str, Te
     spread, apart, own = sizes
     batch, n_own, *rest = own
     is_same = apart == (batch, n_own, 1, *rest) and spread[:2] == (batch, n_own)
-    return source if is_same and spread[3:] == (*rest,) else heads
+    is_joined = heads.shape == (batch, n_own * spread[2], *rest)
+    return source if is_same and is_joined and spread[3:] == (*rest,) else heads
 
 
 def _without_unused(program: Program) -> Program:

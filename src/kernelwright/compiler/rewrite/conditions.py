@@ -69,7 +69,8 @@ def capped_attention(found: Bindings) -> dict[str, Any] | None:
     extra, cap = attention(found), found["cap"]
     if extra is None or not _is_number(cap) or cap <= 0:
         return None
-    factor = found.get("r") or (1.0 / found["c"] if _is_number(found.get("c")) else None)
+    is_divided = _is_number(found.get("c")) and found["c"] != 0
+    factor = found.get("r") or (1.0 / found["c"] if is_divided else None)
     q, k, v = (found[name].meta["val"] for name in "qkv")
     is_narrow = {x.dtype for x in (q, k, v)} in ({torch.bfloat16}, {torch.float16})
     if not _is_number(factor) or not is_narrow or k.shape != v.shape:

@@ -115,9 +115,10 @@ def _value_of(convolution: Contraction, found: _Statistics) -> str | None:
         return None
     if convolution.part_totals:
         return None
-    (store,) = (op for op in convolution.body
-                if isinstance(op, Store) and op.tensor == found.image)  # fmt: skip
-    (column,), (channel,) = convolution.n, found.kernel.outer
+    stores = [op for op in convolution.body if isinstance(op, Store) and op.tensor == found.image]
+    if len(stores) != 1:
+        return None
+    (store,), (column,), (channel,) = stores, convolution.n, found.kernel.outer
     is_same = store.index.coefficient(column.name) == found.step and column.size == channel.size
     n_points = column.size * size_of(convolution.m)
     return store.value if is_same and n_points == found.image.n_elements else None

@@ -28,6 +28,9 @@ from kernelwright.compiler.ir.sizes import fixed_only
 
 WIDEST = 256
 """Largest width of a head: a program keeps the results of its queries in registers."""
+LEAST_ADDED = -1e37
+"""Least finite value of a mask that is added. Less, such as bfloat16's least value, would become
+minus infinity as an exponent of two, and a query whose keys all have it would see none."""
 
 
 def takes(step: Attention) -> bool:
@@ -242,7 +245,9 @@ class Writer:
             part = f" * {1 / step.cap!r}" if step.cap else ""
             lines += [
                 f"added = tl.load({self._mask_tile()}, mask={live}, other=0.0)",
-                f"s += added.to(tl.float32){part}",
+                "added = added.to(tl.float32)",
+                f"is_least = (added < {LEAST_ADDED!r}) & (added > float('-inf'))",
+                f"s += tl.where(is_least, {LEAST_ADDED!r}, added){part}",
             ]
         return factor, lines
 
