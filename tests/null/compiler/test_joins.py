@@ -163,3 +163,9 @@ def test_no_kernel_overwrites_a_part():
     for step in program.steps:
         written += [t.name for t in step.writes] if isinstance(step, (Kernel, Contraction)) else []
     assert len(written) == len(set(written))
+
+
+def test_parts_that_would_begin_between_packs_of_numbers_are_joined_by_the_library():
+    module, x = Dense(5, width=3), torch.randn(2, 16, 7, 7)
+    program = program_of(module, x, WAYS[LIBRARY])
+    assert "cat" in calls(program) and "empty_strided" not in calls(program)

@@ -16,6 +16,8 @@ from kernelwright.compiler.ir.ir import Call, Ref, Step, Tensor, contiguous
 
 MOST_PARTS = 4
 """Number of parts up to which a kernel that reads a concatenation can choose among them itself."""
+ALIGNED_BYTES = 16
+"""Bytes that the start of each part is a multiple of: kernels store packs of numbers there."""
 _PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "baddbmm"})
 
 
@@ -34,6 +36,11 @@ class Join:
         for leaf in self.leaves:
             yield start
             start += _shape(leaf)[self.dim]
+
+    def is_aligned(self) -> bool:
+        """Return whether every part begins where packs of numbers may be stored."""
+        step = self.buffer.strides[self.dim] * getattr(torch, self.buffer.dtype).itemsize
+        return all(start * step % ALIGNED_BYTES == 0 for start in self.starts())
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,10 @@ def planned(
             is_read = root in returned or any(map(_is_product, root.users))
             is_own = any(m and _name(m) in own and m.name not in apart for m in made)
             pays = is_read and (is_own or len(made) > MOST_PARTS)
-        if pays:
-            buffer = _buffer(root, leaves[root], root in returned)
-            found |= {node: Join(buffer, _dim(node), leaves[node]) for node in chain}
+        buffer = _buffer(root, leaves[root], root in returned)
+        joins = {node: Join(buffer, _dim(node), leaves[node]) for node in chain}
+        if pays and joins[root].is_aligned():
+            found |= joins
     return found
 
 
