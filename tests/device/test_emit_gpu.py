@@ -19,6 +19,7 @@ from tests.emitters import (
 )
 from tests.host.compiler import test_weight_changes as weight_changes
 from tests.nests import CASES, product
+from tests.null.compiler import test_folded_columns as folded_columns
 from tests.null.compiler.test_joins import Dense
 from torch import nn
 
@@ -219,6 +220,15 @@ def test_a_graph_may_read_no_weights(dialect):
     with torch.no_grad():
         for x in torch.randn(3, 8, 16, device="cuda"):
             torch.testing.assert_close(module(x), reference(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", folded_columns.CASES)
+def test_a_convolution_reduces_its_channels_in_its_tiles(name):
+    (program, inputs), emitter = folded_columns.with_weights(name), TritonEmitter()
+    for schedule in emitter.schedules(program, GPU):
+        text = source(program, emitter.emit(program, schedule, GPU))
+        unit = 8 * TF32_UNIT if is_rounded(schedule) else None
+        assert mismatch(run(program, text, inputs), program, inputs, unit=unit) == "", schedule
 
 
 @pytest.mark.parametrize("way", [way.name for way in variants("cuda")][:7])

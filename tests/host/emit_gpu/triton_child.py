@@ -4,7 +4,7 @@
 ``norms``: norms of rows of equal values. ``compile``: a few cases for
 an NVIDIA and an AMD GPU, without either. ``weights``: how often a weight is split in parts.
 ``traces``: files that lay operands out before a launch, where torch traces them. ``joins``: a
-dense block without a concatenation.
+dense block without a concatenation. ``channels``: reductions over a convolution's channels.
 Prints one JSON object: by case what is wrong with it.
 """
 
@@ -26,6 +26,7 @@ from tests.emitters import (
 )
 from tests.host.compiler.test_traced import Calls
 from tests.nests import CASES
+from tests.null.compiler import test_folded_columns as folded_columns
 from tests.null.compiler.test_joins import Dense
 from torch.fx.experimental.proxy_tensor import make_fx
 from triton.backends.compiler import GPUTarget
@@ -357,6 +358,16 @@ def wrong_in_place(way: str) -> str:
     return ""
 
 
+def wrong_over_channels(name: str) -> str:
+    """What is wrong with a convolution whose kernel reduces over its channels."""
+    program, inputs = folded_columns.with_weights(name)
+    for schedule in EMITTER.schedules(program, Target("cpu")):
+        text = source(program, EMITTER.emit(program, schedule, Target("cpu")))
+        if different := mismatch(build(text)(*inputs), program, inputs):
+            return f"{schedule}: {different}\n{text}"
+    return ""
+
+
 if __name__ == "__main__":
     check, names = {
         "values": (wrong_values, CASES),
@@ -365,6 +376,7 @@ if __name__ == "__main__":
         "scores": (wrong_without_scores, ["attention"]),
         "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
         "traces": (left_out_of_a_trace, PREPARED),
+        "channels": (wrong_over_channels, folded_columns.CASES),
         "joins": (wrong_in_place, ["fused, own matmul", "fused", "fused, channels last"]),
     }[sys.argv[1]]
     found = {}

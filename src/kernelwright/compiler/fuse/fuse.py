@@ -75,6 +75,9 @@ class Fusion:
     are sums over windows, and not products."""
     narrow: bool = False
     """Whether convolutions at which the library is slow with channels last are own code."""
+    folded_columns: int = 0
+    """Most channels of an own convolution over which its kernel reduces; with 0, other kernels do,
+    which read all that it has written."""
     moments: bool = False
     """Whether own convolutions begin the statistics of their channels: an emitter's products have
     to add up their rows."""
@@ -341,7 +344,9 @@ class _Plan:
             for node in nodes
             if node in self.required or not members.issuperset(self.readers.get(node, ()))
         ]
-        return lower_group(name, nodes, stored or nodes[-1:], self.kept, totals=totals)
+        columns = self.fusion.folded_columns
+        stored = stored or [*nodes[-1:]]
+        return lower_group(name, nodes, stored, self.kept, totals=totals, columns=columns)
 
 
 def _reads_rows(kernel: Kernel) -> bool:

@@ -56,7 +56,8 @@ class MetalEmitter(CudaEmitter):
             return supports_attention(step)
         if isinstance(step, Contraction):
             known = (t.dtype in self.language.types for t in (*step.reads, *step.writes))
-            return step.is_plain and not step.part_totals and all(known)
+            is_pointwise = not (step.part_totals or step.folds)
+            return step.is_plain and is_pointwise and all(known)
         if not isinstance(step, Kernel) or any(isinstance(op, Scan) for op in step.body):
             return False
         return super().supports(step)
