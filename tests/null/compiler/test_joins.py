@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import nn
 
 from kernelwright.compiler.capture.capture import capture
+from kernelwright.compiler.codegen.gpu.moments import with_moments
 from kernelwright.compiler.codegen.triton.emitter import TritonEmitter
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.ir.interpret import interpret
-from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Program
+from kernelwright.compiler.ir.ir import Call, Contraction, Kernel, Program, Reduce
 from kernelwright.compiler.rewrite import rewrite
+from kernelwright.compiler.rewrite.dense import LEAST_BYTES
 from kernelwright.proposers.rules.variants import Variant, variants
 
 OWN, LIBRARY, LAST = "fused, own matmul", "fused", "fused, channels last"
@@ -103,9 +107,13 @@ CASES = {
 }
 
 
-def program_of(module: nn.Module, x: torch.Tensor, way: Variant) -> Program:
-    captured, _ = rewrite(capture(module, [x]), way.rules)
-    return assemble_supported(captured, way.fusion, TritonEmitter().supports, products=way.products)
+def program_of(
+    module: nn.Module, x: torch.Tensor, way: Variant, least_bytes: int = LEAST_BYTES
+) -> Program:
+    captured, _ = rewrite(capture(module, [x]), way.rules, least_bytes=least_bytes)
+    finish = with_moments if way.fusion.moments else None
+    supports = TritonEmitter().supports
+    return assemble_supported(captured, way.fusion, supports, products=way.products, finish=finish)
 
 
 def calls(program: Program) -> list[str]:
@@ -169,3 +177,34 @@ def test_parts_that_would_begin_between_packs_of_numbers_are_joined_by_the_libra
     module, x = Dense(5, width=3), torch.randn(2, 16, 7, 7)
     program = program_of(module, x, WAYS[LIBRARY])
     assert "cat" in calls(program) and "empty_strided" not in calls(program)
+
+
+def reduced(program: Program) -> list[int]:
+    """The numbers of values that are added up, over all kernels."""
+    return [
+        math.prod(axis.size for axis in (*step.outer, *step.inner))
+        for step in program.own()
+        if isinstance(step, Kernel) and any(isinstance(op, Reduce) for op in step.body)
+    ]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_part_is_reduced_once_for_all_norms_that_have_it(way):
+    module = Dense(4, width=16).train()
+    x = torch.randn(2, 16, 30, 28)
+    program = program_of(module, x, WAYS[way], least_bytes=0)
+    state = {path: value.clone() for path, value in module.state_dict().items()}
+    with torch.no_grad():
+        seen, wanted = interpret(program, [x], state), module(x)
+    torch.testing.assert_close(seen, wanted, rtol=1e-4, atol=1e-4)
+    for path, value in module.state_dict().items():
+        torch.testing.assert_close(state[path], value, rtol=1e-4, atol=1e-5, msg=path)
+    assert max(reduced(program)) == x.numel()
+
+
+def test_norms_in_evaluation_have_their_own_statistics():
+    module = Dense(4).eval()
+    with torch.no_grad():
+        program = program_of(module, IMAGE, WAYS[OWN], least_bytes=0)
+        seen = interpret(program, [IMAGE], dict(module.state_dict()))
+        torch.testing.assert_close(seen, module(IMAGE), rtol=1e-4, atol=1e-4)

@@ -6,6 +6,7 @@ are the first parts of the longest one, and so views of its memory.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ MOST_PARTS = 4
 ALIGNED_BYTES = 16
 """Bytes that the start of each part is a multiple of: kernels store packs of numbers there."""
 _PRODUCTS = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "baddbmm"})
+_REDUCTIONS = frozenset({"var_mean", "mean", "sum", "amax", "amin"})
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,7 @@ def planned(
     ``own`` are the operators that are own code; a concatenation whose name is in ``apart`` is none
     of them.
     """
-    leaves: dict[fx.Node, tuple[fx.Node, ...]] = {}
-    for node in graph.nodes:
-        if _is_plain(node) and node.name not in apart:
-            leaves[node] = tuple(_leaves_of(node, leaves))
+    leaves = leaves_of(graph, apart)
     chains: list[list[fx.Node]] = []
     for node in sorted(leaves, key=lambda node: -len(leaves[node])):
         for chain in chains:
@@ -82,7 +81,7 @@ def planned(
     found = {}
     for chain in chains:
         root = chain[0]
-        made = [_product_under(leaf) for leaf in leaves[root]]
+        made = [_product_under(leaf) or _reduced(leaf) for leaf in leaves[root]]
         if len(chain) > 1:
             pays = all(made[1:])
         else:
@@ -94,6 +93,16 @@ def planned(
         if pays and joins[root].is_aligned():
             found |= joins
     return found
+
+
+def leaves_of(graph: fx.Graph, apart: Collection[str] = ()) -> dict[fx.Node, tuple[fx.Node, ...]]:
+    """Return the parts of each concatenation of several tensors of its own type and rank; those of
+    a concatenation among them stand for it."""
+    leaves: dict[fx.Node, tuple[fx.Node, ...]] = {}
+    for node in graph.nodes:
+        if _is_plain(node) and node.name not in apart:
+            leaves[node] = tuple(_leaves_of(node, leaves))
+    return leaves
 
 
 def with_buffers(steps: Sequence[Step], slices: Mapping[str, Slice]) -> Iterator[Step]:
@@ -188,6 +197,13 @@ def _product_under(node: fx.Node) -> fx.Node | None:
             return None
         node = alike[0]
     return node if node.op == "call_function" else None
+
+
+def _reduced(node: fx.Node) -> fx.Node | None:
+    """Return the reduction that a value is a result of; None if it is something else."""
+    made = node.args[0] if node.target is operator.getitem else node
+    is_one = isinstance(made, fx.Node) and _name(made) in _REDUCTIONS
+    return made if is_one else None
 
 
 def _is_product(node: fx.Node) -> bool:
