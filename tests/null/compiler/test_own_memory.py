@@ -12,6 +12,7 @@ from kernelwright.compiler.capture.capture import capture
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
 from kernelwright.compiler.ir.interpret import interpret
+from kernelwright.compiler.rewrite import rewrite
 
 
 class Applied(nn.Module):
@@ -48,6 +49,11 @@ def beside_its_copy(x):
     return found, found.clone(), found.unsqueeze(0)
 
 
+def beside_its_relu(x):
+    found = torch.sigmoid(x)
+    return found, torch.relu(found), found.t().clone()
+
+
 def beside_its_turned_copy(x):
     turned = torch.relu(x).t()
     return torch.linalg.vector_norm(turned, dim=0), turned, turned.contiguous()
@@ -77,6 +83,8 @@ FORWARDS = {
     "copied alike": copied_alike,
     "all written": lambda x: x.slice_scatter(x, 0, 0, 4),
     "beside its copy": beside_its_copy,
+    "beside its relu": beside_its_relu,
+    "a copy of a view": lambda x: x.t().clone(),
     "beside its turned copy": beside_its_turned_copy,
     "in two layouts": in_two_layouts,
 }
@@ -84,7 +92,9 @@ LAYOUTS = {"rows": lambda: torch.randn(4, 6), "columns": lambda: torch.randn(6, 
 
 
 def program_of(module, inputs, *, own):
-    return assemble_supported(capture(module, inputs), Fusion(), lambda _: own, products=own)
+    captured = capture(module, inputs)
+    captured = rewrite(captured)[0] if own else captured
+    return assemble_supported(captured, Fusion(), lambda _: own, products=own)
 
 
 def shared(tensors):

@@ -4,7 +4,7 @@ names."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
-from kernelwright.compiler.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
+from kernelwright.compiler.lower.graph import Flow, is_view, name_of, tensor_of, to_flow, viewed
 
 
 def assemble(flow: Flow, fusion: Fusion, lineage: tuple[str, ...] = ()) -> Program:
@@ -241,7 +241,7 @@ class _Assembly:
         library may read another value in its place, if that is laid out alike."""
         captured, seen = self.flow.captured, set(self._seen())
         of_buffers = {name for name, _ in captured.mutations}
-        returned = set(_viewed(_nodes(captured.outputs)))
+        returned = set(viewed(_nodes(captured.outputs)))
         first: dict[Node, fx.Node] = {}
         for node in captured.graph.nodes:
             value = self.flow.values.get(node)
@@ -370,18 +370,6 @@ def _plain(operator: str) -> str:
 def _is_part(graph_node: fx.Node) -> bool:
     """Return whether the node takes one result of an operator that has several."""
     return graph_node.target is operator.getitem
-
-
-def _viewed(nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
-    """Yield the nodes, and the values that they are views of."""
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        schema = getattr(node.target, "_schema", None)
-        aliases = schema is not None and any(result.alias_info for result in schema.returns)
-        if aliases or _is_part(node):
-            stack += node.all_input_nodes[:1]
 
 
 def _is_laid_out(value: torch.Tensor, strides: Sequence[int]) -> bool:
