@@ -37,6 +37,7 @@ from kernelwright.compiler.lower.graph import (
     returned_by,
     tensor_of,
     to_flow,
+    viewed,
 )
 from kernelwright.compiler.lower.joins import Slice, with_buffers
 
@@ -135,6 +136,8 @@ class _Assembly:
     fusion: Fusion
     called: dict[fx.Node, None] = field(default_factory=dict)
     """Graph nodes that become calls: operators that only PyTorch can run, views and new tensors."""
+    copies: set[fx.Node] = field(default_factory=set)
+    """Graph nodes that change no number, and are called for tensors of their own."""
     required: dict[Node, None] = field(default_factory=dict)
     names: dict[Node, str] = field(default_factory=dict)
     after: dict[Node, frozenset[Node]] = field(default_factory=dict)
@@ -146,11 +149,10 @@ class _Assembly:
     def program(self, lineage: tuple[str, ...]) -> Program:
         captured = self.flow.captured
         by_name = {n.name: n for n in captured.graph.nodes}
+        self._require_all()
         for graph_node, value in self.flow.values.items():
-            if isinstance(value, Node):
+            if isinstance(value, Node) and graph_node not in self.called:
                 self.names.setdefault(value, graph_node.name)
-        for root in returned_by(captured):
-            self._require(root)
         place = {
             value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
         }
@@ -217,7 +219,9 @@ class _Assembly:
         laid = {
             self.flow.values[node]: tensor_of("", node.meta["val"])
             for node in seen
-            if node in self.flow.values and isinstance(node.meta.get("val"), torch.Tensor)
+            if node in self.flow.values
+            and node not in self.called
+            and isinstance(node.meta.get("val"), torch.Tensor)
         }
         dense = {
             value: tensor.strides if is_dense(tensor) else row_major(tensor).strides
@@ -256,6 +260,48 @@ class _Assembly:
         makers = {self.flow.made_by.get(node) for node in nodes}
         return [node for node in self.flow.captured.graph.nodes if node in makers]
 
+    def _require_all(self) -> None:
+        """Find what must be in memory, and which values are copies there."""
+        while True:
+            for root in returned_by(self.flow.captured):
+                self._require(root)
+            fresh = {n.args[0] if _is_part(n) else n for n in self._sharing()}
+            if not fresh:
+                return
+            self.copies |= fresh
+            for found in (self.called, self.required, self.after):
+                found.clear()
+
+    def _sharing(self) -> Iterator[fx.Node]:
+        """Yield values that PyTorch or the caller sees in the memory of another value, although the
+        module's are tensors of their own: an operator that changes no number has no kernel. The
+        library may read another value in its place, if that is laid out alike."""
+        captured, seen = self.flow.captured, set(self._seen())
+        of_buffers = {name for name, _ in captured.mutations}
+        returned = set(viewed(_nodes(captured.outputs)))
+        first: dict[Node, fx.Node] = {}
+        for node in captured.graph.nodes:
+            value = self.flow.values.get(node)
+            is_made = node in self.called or (_is_part(node) and node.args[0] in self.called)
+            if node not in seen or is_made or node.op == "placeholder":
+                continue
+            if isinstance(value, Source):
+                strides = value.tensor.strides
+                is_apart = node.name in of_buffers and value.tensor.name not in captured.inputs
+            else:
+                owner = first.setdefault(value, node)
+                if owner is node:
+                    continue
+                strides, is_apart = owner.meta["val"].stride(), False
+            if is_apart or node in returned or not _is_laid_out(node.meta["val"], strides):
+                yield node
+
+    def _seen(self) -> Iterator[fx.Node]:
+        """Yield the values that the caller, the buffers and PyTorch's operators see in memory."""
+        yield from returned_by(self.flow.captured)
+        for call in self.called.keys() - self.flow.joins.keys():
+            yield from call.all_input_nodes
+
     def _require(self, graph_node: fx.Node) -> frozenset[Node]:
         """Ensure that this value is in memory; return the kept nodes that it is, or is a view
         of."""
@@ -285,7 +331,7 @@ class _Assembly:
             results = value if isinstance(value, tuple) else (value,)
             for result in results:
                 if result is not None:
-                    self.after[result] = frozenset().union(*needs)
+                    self.after.setdefault(result, frozenset().union(*needs))
         elif isinstance(value, Node):
             self.required[value] = None
             self._require_below(value)
@@ -311,9 +357,8 @@ class _Assembly:
         value = self.flow.values.get(graph_node)
         if isinstance(value, Constant) or not graph_node.all_input_nodes:
             return True
-        if _is_part(graph_node):
-            return is_view(graph_node.args[0])
-        return is_view(graph_node)
+        operator = graph_node.args[0] if _is_part(graph_node) else graph_node
+        return is_view(operator) or operator in self.copies
 
     def _call(self, graph_node: fx.Node) -> Call:
         args, kwargs = self._references((graph_node.args, dict(graph_node.kwargs)))
@@ -347,10 +392,10 @@ class _Assembly:
         value = self.flow.values.get(graph_node)
         if graph_node in self.called:
             return graph_node.name
-        if isinstance(value, Source):
-            return value.tensor.name
         if _is_part(graph_node) and graph_node.args[0] in self.called:
             return f"{graph_node.args[0].name}_{graph_node.args[1]}"
+        if isinstance(value, Source):
+            return value.tensor.name
         return self.names[value]
 
     def _tensor(self, graph_node: fx.Node) -> Tensor:
@@ -369,6 +414,12 @@ def _plain(operator: str) -> str:
 def _is_part(graph_node: fx.Node) -> bool:
     """Return whether the node takes one result of an operator that has several."""
     return graph_node.target is operator.getitem
+
+
+def _is_laid_out(value: torch.Tensor, strides: Sequence[int]) -> bool:
+    """Return whether a tensor has these strides, wherever it has more than one element."""
+    pairs = zip(value.shape, value.stride(), strides, strict=True)
+    return all(size < 2 or here == there for size, here, there in pairs)
 
 
 def _output(name: str, value: Any) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,9 +58,7 @@ class Flow:
             if n.users.keys() & (self.calls.keys() - self.joins.keys())
         }
         found = set()
-        for node in seen:
-            while is_view(node) and node.all_input_nodes:
-                node = node.all_input_nodes[0]
+        for node in viewed(seen):
             value = self.values.get(node)
             if node in self.joins and value.tensor.strides != tuple(node.meta["val"].stride()):
                 found.add(node.name)
@@ -266,4 +264,16 @@ def is_view(node: fx.Node) -> bool:
     return node.op == "call_function" and name_of(node) in VIEWS
 
 
-__all__ = ["Flow", "Node", "is_view", "name_of", "tensor_of", "to_flow"]
+def viewed(nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
+    """Yield the nodes, and the values that they are views of."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        schema = getattr(node.target, "_schema", None)
+        aliases = schema is not None and any(result.alias_info for result in schema.returns)
+        if aliases or node.target is operator.getitem:
+            stack += node.all_input_nodes[:1]
+
+
+__all__ = ["Flow", "Node", "is_view", "name_of", "tensor_of", "to_flow", "viewed"]
