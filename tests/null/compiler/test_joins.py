@@ -208,3 +208,28 @@ def test_norms_in_evaluation_have_their_own_statistics():
         program = program_of(module, IMAGE, WAYS[OWN], least_bytes=0)
         seen = interpret(program, [IMAGE], dict(module.state_dict()))
         torch.testing.assert_close(seen, module(IMAGE), rtol=1e-4, atol=1e-4)
+
+
+class Normed(nn.Module):
+    """A part that is itself the result of a norm of another part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.BatchNorm2d(channels) for channels in (4, 8, 12))
+        self.conv = nn.Conv2d(8, 4, 3, padding=1)
+
+    def forward(self, x):
+        first = self.norms[0](x)
+        both = torch.cat([x, first], 1)
+        return self.norms[2](torch.cat([x, first, self.conv(self.norms[1](both))], 1))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_result_of_a_norm_is_a_part_as_well(way):
+    module, x = Normed().train(), IMAGE[:, :4].clone()
+    program = program_of(module, x, WAYS[way], least_bytes=0)
+    state = {path: value.clone() for path, value in module.state_dict().items()}
+    with torch.no_grad():
+        torch.testing.assert_close(interpret(program, [x], state), module(x), rtol=1e-4, atol=1e-4)
+    for path, value in module.state_dict().items():
+        torch.testing.assert_close(state[path], value, rtol=1e-4, atol=1e-5, msg=path)

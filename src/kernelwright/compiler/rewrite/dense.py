@@ -42,12 +42,14 @@ def statistics_of_parts(graph: fx.Graph, least_bytes: int) -> bool:
     if max((_bytes(node.args[0]) for node, _ in chosen), default=0) < least_bytes:
         return False
     known: dict[fx.Node, tuple[fx.Node, fx.Node]] = {}
+    instead: dict[fx.Node, fx.Node] = {}
     for node, leaves in chosen:
+        now = [instead.get(leaf, leaf) for leaf in leaves]
         with graph.inserting_before(node):
-            for leaf in leaves:
+            for leaf in now:
                 if leaf not in known:
                     known[leaf] = _statistics(graph, leaf)
-            _replace(graph, node, [known[leaf] for leaf in leaves])
+            instead |= _replace(graph, node, [known[leaf] for leaf in now])
     return True
 
 
@@ -76,8 +78,11 @@ def _part(graph: fx.Graph, whole: fx.Node, place: int) -> fx.Node:
     return part
 
 
-def _replace(graph: fx.Graph, norm: fx.Node, statistics: Sequence[tuple[fx.Node, fx.Node]]) -> None:
-    """Let all that reads the norm's results read those of a norm with known statistics."""
+def _replace(
+    graph: fx.Graph, norm: fx.Node, statistics: Sequence[tuple[fx.Node, fx.Node]]
+) -> dict[fx.Node, fx.Node]:
+    """Let all that reads the norm's results read those of a norm with known statistics; return
+    what stands for each of them."""
     x, weight, bias, old_mean, old_variance, _, momentum, eps = norm.args
     mean, variance = (
         column[0] if len(column) == 1 else call(graph, "cat", [*column], 0)
@@ -100,7 +105,9 @@ def _replace(graph: fx.Graph, norm: fx.Node, statistics: Sequence[tuple[fx.Node,
         4: lambda: moved(old_variance, variance, unbiased),
     }
     users: list[Any] = list(norm.users)
-    for user in users:
-        user.replace_all_uses_with(made[user.args[1]]())
+    instead = {user: made[user.args[1]]() for user in users}
+    for user, new in instead.items():
+        user.replace_all_uses_with(new)
         graph.erase_node(user)
     graph.erase_node(norm)
+    return instead
