@@ -48,12 +48,13 @@ def lower_group(
     kept: Mapping[Node, Tensor],
     *,
     totals: bool = False,
+    columns: int = 0,
 ) -> Kernel | Contraction:
     """Return the kernel that computes ``nodes`` (arguments before users) and stores those in
     ``stored``.
 
     It is a Contraction if one of the nodes is a Product. With ``totals``, sums over all of its rows
-    may be among the nodes.
+    may be among the nodes; reductions over a convolution's channels, if it has at most ``columns``.
 
     Raises:
         DoesNotFit: the nodes cannot share one loop nest.
@@ -62,7 +63,7 @@ def lower_group(
     for _ in range(MAX_SPLITS):
         try:
             if any(isinstance(node, Product) for node in nodes):
-                return tidy(_product_nest(name, nodes, stored, kept, splits))
+                return tidy(_product_nest(name, nodes, stored, kept, splits, columns))
             return tidy(_Nest(nodes, kept, splits, totals=totals).kernel(name, stored))
         except NeedsSplit as need:
             if need.axis in splits:
@@ -79,11 +80,15 @@ def _product_nest(
     stored: Sequence[Node],
     kept: Mapping[Node, Tensor],
     splits: Mapping[str, int],
+    columns: int,
 ) -> Contraction:
-    """Return a product with the pointwise values that follow it."""
+    """Return a product with the pointwise values that follow it and reductions over its columns."""
     (anchor, *others) = (node for node in nodes if isinstance(node, Product))
-    if others or any(isinstance(node, (Fold, Running)) for node in nodes):
-        raise DoesNotFit("a second product, a reduction or a scan beside a product")
+    folds = [node for node in nodes if isinstance(node, Fold)]
+    if others or any(isinstance(node, Running) for node in nodes):
+        raise DoesNotFit("a second product or a scan beside a product")
+    if folds and not _may_fold(anchor, folds, columns):
+        raise DoesNotFit("a reduction beside a product")
     nest = _Nest(nodes, kept, splits)
     body = nest.body
     sides: dict[str, list[Axis]] = {"batch": [], "m": [], "n": [], "k": []}
@@ -103,7 +108,8 @@ def _product_nest(
     else:
         a, a_made, a_dtype = _operand(nest, anchor.a, at)
     body.define(anchor, tuple(coordinates[: len(anchor.shape)]), "acc")
-    nest.outer = [*sides["batch"], *sides["m"], *sides["n"]]
+    nest.outer = [*sides["batch"], *sides["m"]]
+    (nest.inner if folds else nest.outer).extend(sides["n"])
     for node in nodes:
         if node is not anchor:
             nest.place(node)
@@ -114,6 +120,13 @@ def _product_nest(
         name, **axes, a=a, b=b, body=tuple(body.ops), stretches=stretches, tf32=anchor.tf32,
         a_made=a_made, b_made=b_made, dtypes=(a_dtype, b_dtype), groups=groups,
     )  # fmt: skip
+
+
+def _may_fold(anchor: Product, folds: Sequence[Fold], columns: int) -> bool:
+    """Return whether a tile of a convolution holds all channels that are reduced."""
+    n_columns = math.prod(anchor.shape[dim] for dim in anchor.n)
+    is_plain = not any(fold.op.startswith("arg") for fold in folds)
+    return anchor.tf32 and is_plain and 1 < n_columns <= columns
 
 
 def _operand(nest: _Nest, node: Node, at: Coordinates) -> tuple[Load, tuple[Op, ...], str]:

@@ -203,7 +203,8 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
     outer = (*step.batch, *step.m, *step.n)
     values = {"acc": acc.reshape([x.size for x in outer])}
     body = tuple(op for op in step.body if not isinstance(op, PartTotal))
-    _run_body(outer, (), body, values, memory)
+    inner = step.n if step.folds else ()
+    _run_body(outer[: len(outer) - len(inner)], inner, body, values, memory)
     for op in step.body:
         if isinstance(op, PartTotal):
             _total_of_parts(op, values[op.value], step, memory)
