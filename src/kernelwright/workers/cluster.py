@@ -285,7 +285,7 @@ class ClusterWorkers:
         nodes = [
             one["Resources"]
             for one in self._ray.nodes()
-            if one["Alive"] and one["Resources"].get("GPU" if of_cuda else "CPU")
+            if one["Alive"] and {"CPU", "GPU" if of_cuda else "CPU"} <= one["Resources"].keys()
         ]
         if not nodes:
             raise DeviceError(

@@ -210,6 +210,7 @@ def test_gpus_of_several_models_are_never_mixed(cluster):
     for model, n_gpus in (("H100", 1), ("H200", 2)):
         named = {f"accelerator_type:{model}": 1}
         cluster.add_node(num_cpus=n_gpus * 9, num_gpus=n_gpus, resources=named)
+    cluster.add_node(num_cpus=0, num_gpus=1, resources={"accelerator_type:H200": 1})  # takes none
     with pytest.raises(UsageError, match="one model only"):
         ClusterWorkers(cluster.address, device="cuda").__enter__()
     with ClusterWorkers(cluster.address, device="cuda", gpu_model="H200") as workers:

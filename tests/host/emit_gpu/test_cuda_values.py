@@ -63,12 +63,33 @@ def test_rows_in_two_or_four_parts_are_the_same_rows():
         assert mismatch(build(on_cpu(text))(x), program, [x]) == "", text
 
 
-@pytest.mark.parametrize("name", ["layer_norm", "softmax_short"])
-def test_blocks_that_share_a_row_compute_what_one_does(name):
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("name", ["layer_norm", "softmax_short", "in_place"])
+def test_blocks_that_share_a_row_compute_what_one_does(name, ahead):
     program = CASES[name]()
     inputs = example_inputs(program, special=name in SPECIAL)
     knobs = {"shape": "row", "threads": 64, "vector": 1, "rows": 1, "keep": True, "together": 3}
-    schedule = {step.name: knobs for step in program.own()}
+    first = next(iter(EMITTER.schedules(program, GPU)))
+    rows = {step.name: {**knobs, "ahead": ahead} for step in program.own() if step.inner}
+    schedule = {**first, **rows, "graph": False}
+    text = source(program, EMITTER.emit(program, schedule, GPU))
+    assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
+
+
+SCANNED = [name for name in SUPPORTED if name.startswith("scan_") and name != "scan_columns"]
+
+
+@pytest.mark.parametrize("vector", [1, 2, 4])
+@pytest.mark.parametrize("name", SCANNED)
+def test_a_scan_of_packs_goes_on_from_block_to_block(name, vector):
+    program = CASES[name]()
+    first = next(iter(EMITTER.schedules(program, GPU)))
+    ((step, knobs),) = first.items()
+    assert knobs["vector"] > 1, "each row of these has packs"
+    if knobs["vector"] < vector:
+        pytest.skip("a row has no whole number of such packs")
+    inputs = example_inputs(program, special=True)
+    schedule = {step: {**knobs, "threads": 32, "vector": vector, "ahead": True}}
     text = source(program, EMITTER.emit(program, schedule, GPU))
     assert mismatch(build(on_cpu(text))(*inputs), program, inputs) == "", text
 

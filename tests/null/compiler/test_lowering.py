@@ -81,6 +81,14 @@ ONE_KERNEL = {
     "softmax of a permuted reshape": (
         Wrapped(lambda x: (x.permute(0, 2, 1).reshape(4, -1) * 2).softmax(1)), [R(4, 9, 5)]
     ),
+    "softmax over the places of an image": (
+        Wrapped(lambda x, s: x.flatten(2).softmax(2).view(x.shape) * s),
+        [R(4, 3, 6, 5), R(3, 1, 1)],
+    ),
+    "norm of rows that are then taken apart and turned": (
+        Wrapped(lambda x, s: F.layer_norm(x.flatten(1), [60]).view(4, 3, 20).mT * s),
+        [R(4, 60), R(20, 1)],
+    ),
     "argmax": (Wrapped(lambda x: (x.argmax(1), x.max(1))), [R(4, 9, 5)]),
     "embedding": (Wrapped(lambda i, e: e(i).relu(), nn.Embedding(10, 6)),
                   [torch.randint(0, 10, (3, 4))]),

@@ -25,7 +25,18 @@ from kernelwright.compiler.codegen.triton.product_schedule import (
 )
 from kernelwright.compiler.fuse.assemble import assemble_supported
 from kernelwright.compiler.fuse.fuse import Fusion
-from kernelwright.compiler.ir.ir import Contraction, Program, Ref, Store
+from kernelwright.compiler.ir.ir import (
+    Affine,
+    Compute,
+    Const,
+    Contraction,
+    Kernel,
+    Load,
+    Program,
+    Reduce,
+    Ref,
+    Store,
+)
 
 GPU = Target("cuda:sm_90")
 EMITTERS = {"triton": TritonEmitter(), "cuda": CudaEmitter()}
@@ -86,6 +97,30 @@ def test_operands_of_a_batch_are_scaled_only_where_their_rows_stay_rows():
     whole = program(step, inputs=(a, b))
     for knobs in near:
         EMITTERS["triton"].emit(whole, {"bmm": knobs}, GPU)
+
+
+@pytest.mark.parametrize(("read", "is_shared"), [("ij", True), ("i", False)])
+def test_a_long_row_is_kept_by_several_blocks_where_each_overwrites_its_own_part(read, is_shared):
+    """The first number of a row may have been overwritten when another block reads it."""
+    outer, inner = axes("i264"), axes("j131072")
+    over = (*outer, *inner)
+    x = tensor("x", over)
+    first = (
+        Load("first", x, Affine.of({"i": 131072}))
+        if read == "i"
+        else Const("first", 1.0, "float32")
+    )
+    body = (
+        full("x0", x, over),
+        first,
+        Compute("x1", "sub", ("x0", "first"), "float32"),
+        Reduce("sum", "sum", "x1", "float32"),
+        Compute("y0", "div", ("x1", "sum"), "float32"),
+        Store(x, row_major(over), "y0"),
+    )
+    kernel = Kernel("rows", outer, inner, body)
+    knobs = next(iter(EMITTERS["cuda"].choices(kernel)))
+    assert ("together" in knobs) == is_shared
 
 
 def test_layers_that_do_the_same_share_one_kernel():

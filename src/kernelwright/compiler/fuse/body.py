@@ -310,14 +310,7 @@ def infer(body: BodyBuilder, node: Node) -> list[Affine | None]:
         case Laid():
             found = infer(body, node.arg)
         case View():
-            for row, known in zip(node.rows, infer(body, node.arg), strict=True):
-                terms, offset = row
-                if len(terms) == 1 and terms[0][1] == 1 and offset == 0:
-                    found[terms[0][0]] = known
-            found = [
-                None if known is not None and extent(known, body.sizes)[1] >= size else known
-                for known, size in zip(found, node.shape, strict=True)
-            ]
+            found = _through(node, infer(body, node.arg), body.sizes)
         case Reshape():
             known = infer(body, node.arg)
             if all(k is not None for k in known):
@@ -327,6 +320,33 @@ def infer(body: BodyBuilder, node: Node) -> list[Affine | None]:
             known = infer(body, node.arg)
             found = [k for dim, k in enumerate(known) if dim not in node.dims]
     return found
+
+
+def _through(
+    view: View, known: Sequence[Affine | None], sizes: Mapping[str, int]
+) -> list[Affine | None]:
+    """Return the coordinates of ``view`` that fit those of its argument; None where unknown."""
+    found: list[Affine | None] = [ZERO if size == 1 else None for size in view.shape]
+    for row, at, size in zip(view.rows, known, view.arg.shape, strict=True):
+        dims = _flattened(row, view, size)
+        if at is not None and dims:
+            parts = unravel(at, [view.shape[dim] for dim in dims], sizes)
+            found = [dict(zip(dims, parts, strict=True)).get(d, c) for d, c in enumerate(found)]
+    return [
+        None if at is not None and extent(at, sizes)[1] >= size else at
+        for at, size in zip(found, view.shape, strict=True)
+    ]
+
+
+def _flattened(row: Row, view: View, size: int) -> list[int]:
+    """Return the dimensions of ``view`` whose row-major number the row is, outermost first; none if
+    it is another function. Several dimensions have as many numbers as the row has places."""
+    terms, offset = row
+    dims = [dim for dim, _ in sorted(terms, key=lambda term: -term[1])]
+    shape = [view.shape[dim] for dim in dims]
+    wanted = contiguous("", tuple(shape), "int64").strides
+    is_flat = not offset and tuple(dict(terms)[dim] for dim in dims) == wanted
+    return dims if is_flat and (len(dims) == 1 or math.prod(shape) == size) else []
 
 
 def n_elements(sizes: Mapping[str, int], axes: Sequence[Axis]) -> int:

@@ -13,7 +13,7 @@ from kernelwright.compiler.codegen.cuda.reserved import COMBINE
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS
 from kernelwright.compiler.codegen.gpu.stages import can_split, dtypes
-from kernelwright.compiler.ir.ir import Kernel, Reduce, Scan, Store
+from kernelwright.compiler.ir.ir import Kernel, Load, Reduce, Scan, Store
 
 N_RESIDENT = 2 * N_PROCESSORS
 """Number of blocks of 512 threads, with 64 registers each, that are resident at the same time."""
@@ -77,9 +77,8 @@ def blocks_together(kernel: Kernel, vector: int) -> int:
 
     It gains something if a row is read in several passes and one block cannot keep it.
     """
-    overwrites = {t.name for t in kernel.writes} & {t.name for t in kernel.reads}
     has_scan = any(isinstance(op, Scan) for op in kernel.body)
-    if overwrites or has_scan or not can_split(kernel):
+    if has_scan or not can_split(kernel) or not _is_read_where_written(kernel):
         return 1
     reduces = [op for op in kernel.body if isinstance(op, Reduce)]
     held = dtypes(kernel)
@@ -92,3 +91,17 @@ def blocks_together(kernel: Kernel, vector: int) -> int:
     together = -(-columns // block)
     is_long = columns > 2 * block and stored
     return together if is_long and 2 <= together <= N_RESIDENT // 2 and rows >= 4 else 1
+
+
+def _is_read_where_written(kernel: Kernel) -> bool:
+    """Return whether a block reads of the tensors that the kernel overwrites only what it keeps and
+    then writes itself: the other blocks of a row may have written theirs by then."""
+    inner = {axis.name for axis in kernel.inner}
+    written = {op.tensor.name: op.index for op in kernel.body if isinstance(op, Store)}
+    loads = [op for op in kernel.body if isinstance(op, Load) and op.tensor.name in written]
+    return all(
+        op.index == written[op.tensor.name]
+        and op.index.axes & inner
+        and not (op.bounds or op.gather)
+        for op in loads
+    )

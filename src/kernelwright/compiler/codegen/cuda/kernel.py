@@ -10,6 +10,7 @@ several blocks together.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kernelwright.compiler.codegen.cuda import groups
@@ -24,7 +25,7 @@ from kernelwright.compiler.codegen.cuda.body import (
 from kernelwright.compiler.codegen.cuda.ops import CUDA, Language, held
 from kernelwright.compiler.codegen.cuda.reserved import COMBINE, spelled
 from kernelwright.compiler.codegen.cuda.schedule import MOST_KEPT_DOWN
-from kernelwright.compiler.codegen.gpu.axes import size_of, tensors_of
+from kernelwright.compiler.codegen.gpu.axes import cone, size_of, tensors_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
 from kernelwright.compiler.codegen.gpu.passes import Pass, kept_values, passes
@@ -72,7 +73,7 @@ class _Writer:
         self.rows = int(knobs.get("rows", 1))
         self.n_rows = size_of(kernel.outer)
         self.n_columns = size_of(kernel.inner)
-        self.has_scan = any(isinstance(op, Scan) for op in kernel.body)
+        self.reverse = any(isinstance(op, Scan) and op.reverse for op in kernel.body)
         self.keep = bool(knobs.get("keep", False)) and not self._has_long_columns
         self.together = int(knobs.get("together", 1))
         self.programs = int(knobs.get("programs", 0))
@@ -269,6 +270,8 @@ class _Writer:
             self.lines.add(*groups.head(number(self.n_rows), self.together, self.index))
             self.lines.depth += 1
             self._axes("row", self.kernel.outer, self.point)
+            if self.ahead:
+                self._fetch_next_row("GROUPS")
             return
         if self.n_rows % together:
             last = self.n_rows - 1
@@ -290,28 +293,32 @@ class _Writer:
         )
         self._axes("row", self.kernel.outer, self.point)
         if self.ahead:
-            self._fetch_next_row()
+            self._fetch_next_row(str(self.programs))
 
-    def _fetch_next_row(self) -> None:
-        """Ask for the program's next row while this one is reduced: memory is idle meanwhile."""
+    def _fetch_next_row(self, rows: str) -> None:
+        """Ask for the row that comes so many ``rows`` later while this one is reduced: memory is
+        idle meanwhile."""
         outside, self.body = self.body, self.body.fork()
-        self._open(f"if (row + {self.programs} < {self.n_rows}) {{")
+        self._open(f"if (row + {rows} < {self.n_rows}) {{")
         point = Point({}, self.point.sizes, vector=self.vector, along=self.kernel.inner[-1].name)
-        self.lines.add(f"const {self.index} next = row + {self.programs};")
+        self.lines.add(f"const {self.index} next = row + {rows};")
         self._axes("next", self.kernel.outer, point)
         n_open = self._open_columns(False, point)
         self._axes("column", self.kernel.inner, point)
-        for op in self.kernel.body:
-            if isinstance(op, Load) and packs(op, point) and self._is_deep(op):
-                self.lines.add(f"fetch({op.tensor.name} + {affine(op.index, point.axis_text)});")
+        self._fetch(point)
         for _ in range(n_open + 1):
             self._close()
         self.body = outside
 
-    def _is_deep(self, op: Load) -> bool:
-        """Return whether a load reads another place for every row and every column."""
+    def _fetch(self, point: Point) -> None:
+        """Ask for the numbers at the point that are other ones for every row and every column."""
         inner, outer = ({axis.name for axis in g} for g in (self.kernel.inner, self.kernel.outer))
-        return bool(op.index.axes & inner and op.index.axes & outer)
+        for op in self.kernel.body:
+            if not isinstance(op, Load) or not (op.index.axes & inner and op.index.axes & outer):
+                continue
+            is_single = point.vector == 1 and not op.bounds and not op.gather
+            if is_single or packs(op, point):
+                self.lines.add(f"fetch({op.tensor.name} + {affine(op.index, point.axis_text)});")
 
     def _store_totals(self) -> None:
         """Store a program's part of every total."""
@@ -354,7 +361,9 @@ class _Writer:
         )  # fmt: skip
         n_open = self._open_columns(bool(carries), point)
         self._axes("column", self.kernel.inner, point)
-        self._over_lanes(part.inner, point, own=own, carries=carries)
+        loaded = self.body.load_packs(part.inner, point)
+        scanned = self._scanned(part.inner, point, loaded, carries)
+        self._over_lanes(part.inner, point, own=own, loaded=loaded, scanned=scanned)
         for _ in range(n_open):
             self._close()
         self.body = outside
@@ -370,13 +379,14 @@ class _Writer:
         """Open the loop over the thread's columns, and return how many braces it opened."""
         step = f" * {self.vector}" if self.vector > 1 else ""
         if is_scan:
-            self._open("for (int start = 0; start < COLUMNS; start += THREADS) {")
-            self.lines.add("const int position = start + threadIdx.x;")
+            self._open(f"for (int start = 0; start < COLUMNS; start += THREADS{step}) {{")
+            self.lines.add(f"const int position = start + threadIdx.x{step};")
             self.lines.add("const bool live = position < COLUMNS;")
-            reverse = any(op.reverse for op in self.kernel.body if isinstance(op, Scan))
-            text = "COLUMNS - 1 - position" if reverse else "position"
-            edge = "0" if reverse else "COLUMNS - 1"
+            last = f"COLUMNS - {self.vector}"
+            text, edge = (f"{last} - position", "0") if self.reverse else ("position", last)
             self.lines.add(f"const int column = live ? {text} : {edge};")
+            if self.ahead:
+                self._fetch_next_columns(f"THREADS{step}", point)
             point.guard = " && ".join(filter(None, ("live", self.live)))
             return 1
         stride = "HEIGHT" if self.shape == "column" else "THREADS"
@@ -396,18 +406,31 @@ class _Writer:
         )
         return 1
 
+    def _fetch_next_columns(self, columns: str, point: Point) -> None:
+        """Ask for the columns that are scanned next."""
+        (axis,) = self.kernel.inner
+        self._open(f"if (position + {columns} < COLUMNS) {{")
+        self.lines.add(f"const int next = column {'-' if self.reverse else '+'} {columns};")
+        self._fetch(replace(point, axis_text={**point.axis_text, axis.name: "next"}))
+        self._close()
+
     def _over_lanes(
         self,
         ops: tuple[Op, ...],
         point: Point,
         *,
         own: Mapping[str, str] | None = None,
-        carries: Mapping[str, str] | None = None,
+        loaded: Mapping[str, str] | None = None,
+        scanned: Mapping[str, str] | None = None,
     ) -> None:
-        """Write the ops for every lane of a pack, or for one point if the vector is 1."""
-        own, carries = own or {}, carries or {}
+        """Write the ops for every lane of a pack, or for one point if the vector is 1.
+
+        ``own``: the accumulator of every reduction; ``loaded``: the packs that are loaded already;
+        ``scanned``: the text of every scan at a lane.
+        """
+        own, scanned = own or {}, scanned or {}
         is_vector = self.vector > 1
-        loaded = self.body.load_packs(ops, point)
+        loaded = self.body.load_packs(ops, point) if loaded is None else loaded
         filled = self.body.declare_packs(ops, point)
         if is_vector:
             self.lines.add("#pragma unroll")
@@ -416,11 +439,11 @@ class _Writer:
         for op in ops:
             if isinstance(op, Reduce):
                 # threads past the end of a scanned row take part, and see its last element again
-                live = "live" if carries and self.n_columns % self.threads else ""
+                live = "live" if scanned and self.n_columns % (self.threads * self.vector) else ""
                 at = "column + lane" if is_vector else "column"
                 self._accumulate(op, own[op.name], at, live=live)
             elif isinstance(op, Scan):
-                self._scan(op, carries[op.name])
+                self.body.define(op.name, scanned[op.name], op.dtype)
             elif isinstance(op, Total):
                 item = f"item * {self.vector} + lane" if is_vector else "item"
                 value = self.body.argument(op.value, held_in(op))
@@ -498,15 +521,68 @@ class _Writer:
         place = ".at" if op.op.startswith("arg") else ""
         self.body.define(op.name, text + place, op.dtype)
 
-    def _scan(self, op: Scan, carry: str) -> None:
-        """Write one block of a scan: the threads' values, added to the total of all blocks
-        before."""
-        dtype = held(op.dtype)
-        ctype, combine = self.language.types[dtype], COMBINE[op.op]
-        total = self.body.names.new(f"{op.name}_total")
-        value = self.body.argument(op.arg, dtype)
-        start = self._start_of(op)
-        self.lines.add(f"{ctype} {total};")
-        text = f"block_scan<THREADS>(live ? {value} : {start}, {start}, {total}, {combine}())"
-        self.body.define(op.name, f"{combine}()({carry}, {text})", op.dtype)
-        self.lines.add(f"{carry} = {combine}()({carry}, {total});")
+    def _scanned(
+        self,
+        ops: tuple[Op, ...],
+        point: Point,
+        loaded: Mapping[str, str],
+        carries: Mapping[str, str],
+    ) -> dict[str, str]:
+        """Write one block of every scan of ``ops``: the running values of the thread's own lanes,
+        to which the values of all threads and blocks before are added. Return the text of each scan
+        at a lane."""
+        scanned: dict[str, str] = {}
+        for op in ops:
+            if isinstance(op, Scan):
+                needed = cone(ops, [op.arg])
+                before = tuple(o for o in ops if not isinstance(o, Store) and o.name in needed)
+                lanes = self._scan_lanes(op, before, point, loaded, scanned)
+                scanned[op.name] = self._after_others(op, lanes, carries[op.name])
+        return scanned
+
+    def _scan_lanes(
+        self,
+        op: Scan,
+        before: tuple[Op, ...],
+        point: Point,
+        loaded: Mapping[str, str],
+        scanned: Mapping[str, str],
+    ) -> str:
+        """Write the scan of the thread's own lanes, of which ``before`` computes the values; return
+        the name of its results."""
+        ctype, start = self.language.types[held(op.dtype)], self._start_of(op)
+        own, lanes = (self.body.names.new(f"{op.name}_{word}") for word in ("own", "lanes"))
+        self.lines.add(f"{ctype} {own} = {start}, {lanes}[{self.vector}];", "#pragma unroll")
+        outside, self.body = self.body, self.body.fork()
+        down = f"int lane = {self.vector - 1}; lane >= 0; --lane"
+        up = f"int lane = 0; lane < {self.vector}; ++lane"
+        self._open(f"for ({down if self.reverse else up}) {{")
+        for other in before:
+            if isinstance(other, Load) and other.name in loaded:
+                self.body.from_pack(other, loaded[other.name])
+            elif isinstance(other, Scan):
+                self.body.define(other.name, scanned[other.name], other.dtype)
+            else:
+                self.body.emit(other, at_lane(point))
+        self._accumulate(op, own, "column")
+        self.lines.add(f"{lanes}[lane] = {own};")
+        self._close()
+        self.body = outside
+        return lanes
+
+    def _after_others(self, op: Scan, lanes: str, carry: str) -> str:
+        """Write what a scan of all threads and blocks before comes to; return the text of the scan
+        at a lane."""
+        ctype, combine, start = (
+            self.language.types[held(op.dtype)], COMBINE[op.op], self._start_of(op)
+        )  # fmt: skip
+        first = 0 if self.reverse else self.vector - 1
+        total, before = (self.body.names.new(f"{op.name}_{w}") for w in ("total", "before"))
+        own = f"live ? {lanes}[{first}] : {start}"
+        self.lines.add(
+            f"{ctype} {total};",
+            f"const {ctype} {before} = {combine}()("
+            f"{carry}, block_scan<THREADS>({own}, {start}, {total}, {combine}()));",
+            f"{carry} = {combine}()({carry}, {total});",
+        )
+        return f"{combine}()({before}, {lanes}[{'lane' if self.vector > 1 else 0}])"

@@ -196,7 +196,7 @@ DEVICE T column_reduce(T x, Combine combine) {
 }
 """,
     "block_scan": """\
-// The combination of the values of all threads up to this one, itself included; total: of all.
+// The combination of the values of all threads before this one; total: of all.
 template <int THREADS, class T, class Combine>
 DEVICE T block_scan(T x, T start, T& total, Combine combine) {
     __shared__ T per_warp[THREADS / 32];
@@ -216,7 +216,8 @@ DEVICE T block_scan(T x, T start, T& total, Combine combine) {
         if (warp == own) before = total;
         total = combine(total, per_warp[warp]);
     }
-    return combine(before, x);
+    const T beside = __shfl_up_sync(~0u, x, 1);
+    return lane ? combine(before, beside) : before;
 }
 """,
 }

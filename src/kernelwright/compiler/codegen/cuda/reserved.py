@@ -16,7 +16,7 @@ RESERVED = (
     "gridDim", "blockDim", "maximum", "minimum", "exp", "log", "float16", "bfloat16", "double",
     "int", "long", "short", "signed", "unsigned", "char", "bool", "const", "auto", "struct", "put",
     "void", "template", "typename", "case", "switch", "do", "default", "new", "delete", "this",
-    "union", "volatile", "part", "exchange", "float", "GROUPS",
+    "union", "volatile", "part", "exchange", "float", "GROUPS", "next", "program",
     "register", "inline", "static", "operator", "y0", "y1", "yn", "j0", "j1",
     "jn", "sum", "pow", "sin", "cos", "tanh", "erf", "floor", "ceil", "round", "trunc", "fmod",
 )  # fmt: skip

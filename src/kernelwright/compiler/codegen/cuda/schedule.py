@@ -95,12 +95,9 @@ def _row(threads: int, vector: int, *, rows: int = 1, keep: bool = False, parts:
 def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
     """Return knobs with a warp per short row or a block per long one; rows that fit stay in
     registers."""
-    if shape.has_scan:
-        wanted = max(32, min(512, power_of_two(shape.n_columns)))
-        return [
-            _row(threads, 1) for threads in (wanted, max(32, wanted // 2), min(1024, 2 * wanted))
-        ]
     vector = _vector(kernel, inner=True)
+    if shape.has_scan:
+        return _scanned_rows(shape, vector)
     parts = parts_wanted(shape, shape.n_rows, PART_COLUMNS) if can_split(kernel) else 1
     if parts > 1:
         return [
@@ -111,7 +108,8 @@ def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
     options: list[Knobs] = []
     together = blocks_together(kernel, vector)
     if together > 1:
-        options.append({**_row(GROUP_THREADS, vector, keep=True), "together": together})
+        shared = {**_row(GROUP_THREADS, vector, keep=True), "together": together}
+        options += [{**shared, "ahead": True}, {**shared, "ahead": False}]
     if shape.n_columns <= 32 * MAX_KEPT:
         rows = 4 if shape.n_rows >= 4 * N_PROCESSORS else 1
         options.append(_row(32, vector, rows=rows, keep=True))
@@ -123,6 +121,16 @@ def _rows(kernel: Kernel, shape: Nest) -> list[Knobs]:
             options.append(_row(threads, vector, keep=True))
     options.append(_row(max(64, min(512, wanted)), vector))
     return options
+
+
+def _scanned_rows(shape: Nest, vector: int) -> list[Knobs]:
+    """Return knobs with a block for each scanned row, a pack of columns a thread at a time. Where
+    the row has more columns, the next ones are on their way meanwhile."""
+    wanted = max(32, min(256, power_of_two(math.ceil(shape.n_columns / vector))))
+    sizes = (wanted, 2 * wanted, max(32, wanted // 2))
+    return [
+        {**_row(threads, vector), "ahead": shape.n_columns > threads * vector} for threads in sizes
+    ]
 
 
 def _sweeps(kernel: Kernel, shape: Nest) -> list[Knobs]:
@@ -192,7 +200,8 @@ def kernel_neighbours(kernel: Kernel, knobs: Knobs) -> Iterator[Knobs]:
     """Yield knobs with one of them changed, or with rows read again instead of kept."""
     yield from _space(kernel, knobs).moves(knobs)
     if knobs.get("keep") and "programs" not in knobs:
-        yield {**{k: v for k, v in knobs.items() if k != "together"}, "keep": False}
+        alone = {k: v for k, v in knobs.items() if k not in ("together", "ahead")}
+        yield {**alone, "keep": False}
     if not knobs.get("together"):
         for parts in more_parts(kernel, knobs):
             yield {**{k: v for k, v in knobs.items() if k != "keep"}, "parts": parts}
