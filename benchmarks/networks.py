@@ -1,18 +1,21 @@
 """Convolutional networks of KernelBench beside the library's settings, without the judge.
 
-    python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train|eval]
-        [--batch N] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3] [--kernels N]
-        [--quick] [--host] [--lock FILE]
+    python benchmarks/networks.py KERNELBENCH [--level 3] [--problem 9 ...] [--mode train ...]
+        [--batch N ...] [--dtype float32|bfloat16] [--dialect cuda,triton] [--first 3]
+        [--kernels N] [--quick] [--host] [--lock FILE]
 
 KERNELBENCH is a checkout of the suite. It needs a GPU. Each line has, form after form, the median
 time of a call over windows of many, and after a slash the sum of its kernels' times, in
 milliseconds: the library's eager mode, the same with channels last, and both compiled, each in a
 CUDA graph; then the first candidates of the rules in the order in which a search tries them. At the
 end stand the largest difference of the fastest candidate from eager, as a share of the largest
-result, and the fastest form of the library over that candidate, by calls and by kernels.
+result, and the fastest form of the library over that candidate, by calls and by kernels. A form
+that no graph can hold, as one whose forward copies a number from the host, says so.
 ``--quick`` leaves out the form that is compiled with channels last.
-``--kernels N`` prints the N kernels that take most of each form's time, ``--host`` how long a
-single call takes until it returns, and until its result is there.
+``--kernels N`` prints the N kernels that take most of each form's time. ``--host`` adds the
+library's forms outside a graph of ours (eager, compiled, and compiled with the compiler's own
+graphs), and the time of a single call of every form: until it returns, and until its result is
+there.
 Several of these may prepare side by side and time one after the other, with one ``--lock``.
 """
 
@@ -23,6 +26,7 @@ import contextlib
 import fcntl
 import functools
 import importlib.util
+import itertools
 import re
 import statistics
 import sys
@@ -30,7 +34,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -153,19 +156,27 @@ def single(call: Call, lock: Path) -> str:
 
 
 def library(
-    module: ModuleType, reference: torch.nn.Module, inputs: list[Any], *, quick: bool = False
-) -> Iterator[tuple[str, Call]]:
-    """The library's forms, each as one CUDA graph, whose memory the next one may have."""
-    yield "eager", graphed(lambda: reference(*inputs))
-    compiled = torch.compile(reference, dynamic=False)
-    yield "compiled", graphed(lambda: compiled(*inputs))
+    module: ModuleType, reference: torch.nn.Module, inputs: list[Any], options: argparse.Namespace
+) -> Iterator[tuple[str, Callable[[], Call]]]:
+    """The library's forms, and what makes a call of each: a CUDA graph, whose memory the next one
+    may have, or one that the library launches itself."""
+    eager = functools.partial(reference, *inputs)
+    compiled = functools.partial(torch.compile(reference, dynamic=False), *inputs)
+    yield "eager", functools.partial(graphed, eager)
+    yield "compiled", functools.partial(graphed, compiled)
     if all(x.dim() == 4 for x in inputs):
         last = module.Model(*module.get_init_inputs()).cuda().to(memory_format=torch.channels_last)
         images = [x.contiguous(memory_format=torch.channels_last) for x in inputs]
-        yield "channels last", graphed(lambda: last(*images))
-        if not quick:
-            both = torch.compile(last, dynamic=False)
-            yield "compiled, channels last", graphed(lambda: both(*images))
+        yield "channels last", functools.partial(graphed, functools.partial(last, *images))
+        if not options.quick:
+            both = functools.partial(torch.compile(last, dynamic=False), *images)
+            yield "compiled, channels last", functools.partial(graphed, both)
+    if options.host:
+        yield "eager, no graph", lambda: eager
+        yield "compiled, no graph", lambda: compiled
+        torch.compiler.reset()
+        own = torch.compile(reference, dynamic=False, mode="reduce-overhead")
+        yield "compiled, its own graphs", lambda: functools.partial(own, *inputs)
 
 
 def candidates(
@@ -176,7 +187,7 @@ def candidates(
     path.write_text(text)
     dialects = tuple(options.dialect.split(","))
     opened = OpenedTask(Brief(read_task(path), Device.parse("cuda:sm_90"), dialects, budget_s=4.0))
-    for number, proposal in enumerate(islice(first_proposals(opened), options.first)):
+    for number, proposal in enumerate(itertools.islice(first_proposals(opened), options.first)):
         made = load(proposal.candidate.source, f"candidate_{number}").ModelNew
         new = made(*module.get_init_inputs()).cuda()
         new.load_state_dict(reference.state_dict())
@@ -219,6 +230,7 @@ def kernels(name: str, call: Call, most: int) -> float:
 
 @torch.no_grad()
 def measure(path: Path, options: argparse.Namespace) -> None:
+    """Print the line of a problem in one mode and batch."""
     text = text_of(path, options)
     module = load(text, "reference")
     torch.manual_seed(0)
@@ -226,10 +238,15 @@ def measure(path: Path, options: argparse.Namespace) -> None:
     inputs = [x.cuda() for x in module.get_inputs()]
     said = functools.partial(single, lock=options.lock) if options.host else lambda call: ""
     line, times = [], dict[str, Taken]()
-    for name, call in library(module, reference, inputs, quick=options.quick):
+    for name, make in library(module, reference, inputs, options):
+        try:
+            call = make()
+        except RuntimeError as error:
+            line.append(f"{name} fails: {str(error).splitlines()[0]}")
+            continue
         times[name] = taken(name, call, options)
         line.append(f"{name} {times[name]}{said(call)}")
-    del call
+        del call
     torch.cuda.empty_cache()
     best, difference = Taken(float("inf"), float("inf")), 0.0
     wanted = reference(*inputs).float()
@@ -259,8 +276,8 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     parser.add_argument("--level", type=int, default=3)
     parser.add_argument("--problem", action="append", default=[])
-    parser.add_argument("--mode", choices=("train", "eval"), default="train")
-    parser.add_argument("--batch", type=int, default=0)
+    parser.add_argument("--mode", dest="modes", action="append", choices=("train", "eval"))
+    parser.add_argument("--batch", dest="batches", type=int, action="append")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--dialect", default="cuda,triton")
     parser.add_argument("--first", type=int, default=3, help="candidates to measure")
@@ -271,7 +288,9 @@ def main() -> None:
     options = parser.parse_args()
     for problem in options.problem or PROBLEMS:
         (path,) = options.path.glob(f"**/level{options.level}/{problem}_*.py")
-        measure(path, options)
+        ways = itertools.product(options.modes or ("train",), options.batches or (0,))
+        for mode, batch in ways:
+            measure(path, argparse.Namespace(**vars(options), mode=mode, batch=batch))
 
 
 if __name__ == "__main__":

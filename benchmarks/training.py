@@ -33,7 +33,7 @@ from kernelwright.report.exams import Share, answered
 from kernelwright.report.facts import mean_text
 from kernelwright.suites.suite import kernelbench_suite
 
-WIDTH = 220  # columns of the table, wherever it goes
+WIDTH = 250  # columns of the table, wherever it goes
 
 
 @click.command()
@@ -78,7 +78,8 @@ def table(title: str, rows: Sequence[ArmSummary]) -> Table:
     fast = list(rows[0].fast)
     shown = Table(
         "arm", "seeds", "tasks × answers", "judged: training, exam", "right", "more",
-        *(f"fast_{p}" for p in fast), "speed of the right", "times the other's",
+        *(name for p in fast for name in (f"fast_{p}", "more")),
+        "speed of the right", "times the other's",
         "best of n right", "more", *(f"fast_{p}" for p in fast), "mean",
         title=title, box=box.SIMPLE_HEAD,
     )  # fmt: skip
@@ -86,7 +87,7 @@ def table(title: str, rows: Sequence[ArmSummary]) -> Table:
         shown.add_row(
             row.name, str(row.n_seeds), f"{row.n_tasks} × {row.n_answers}",
             f"{row.n_trained:.0f}, {row.n_examined:.0f}", _share(row.right), _gap(row.gap),
-            *(_share(share) for share in row.fast.values()),
+            *(cell for p in fast for cell in (_share(row.fast[p]), _gap(row.fast_gaps[p]))),
             mean_text(row.speed), mean_text(row.speed_ratio),
             _share(row.best_right), _gap(row.best_gap),
             *(_share(share) for share in row.best_fast.values()), mean_text(row.best_speed),

@@ -323,7 +323,11 @@ def main() -> None:
     parser.add_argument("--spans", type=Path)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a run that is ended has its table
-    facts = [run(name, options) for name in options.names or MODELS]
+    facts: list[dict[str, Any]] = []
+    for name in options.names or MODELS:
+        facts.append(run(name, options))
+        if facts[-1].get("interrupted"):
+            break
     print(f"\nmodel | {' | '.join(FORMS)} | kernels | form | ratio | kernels alone | gate")
     for each in facts:
         print(each.get("row") or f"{each['name']} | {each['error']}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 
 import pytest
@@ -18,6 +19,8 @@ from tests.emitters import (
 )
 from tests.host.compiler import test_weight_changes as weight_changes
 from tests.nests import CASES, product
+from tests.null.compiler import test_folded_columns as folded_columns
+from tests.null.compiler.test_joins import Dense
 from torch import nn
 
 import kernelwright as kw
@@ -217,6 +220,33 @@ def test_a_graph_may_read_no_weights(dialect):
     with torch.no_grad():
         for x in torch.randn(3, 8, 16, device="cuda"):
             torch.testing.assert_close(module(x), reference(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", folded_columns.CASES)
+def test_a_convolution_reduces_its_channels_in_its_tiles(name):
+    (program, inputs), emitter = folded_columns.with_weights(name), TritonEmitter()
+    for schedule in emitter.schedules(program, GPU):
+        text = source(program, emitter.emit(program, schedule, GPU))
+        unit = 8 * TF32_UNIT if is_rounded(schedule) else None
+        assert mismatch(run(program, text, inputs), program, inputs, unit=unit) == "", schedule
+
+
+@pytest.mark.parametrize("way", [way.name for way in variants("cuda")][:7])
+@pytest.mark.parametrize("dialect", EMITTERS)
+def test_parts_of_a_concatenation_are_computed_in_place_in_a_graph(dialect, way):
+    x, reference = torch.randn(4, 16, 12, 10, device="cuda"), Dense().cuda()
+    opened = OpenedTask(Brief(load(Dense(), inputs=[x.cpu()]), Device.parse("cuda"), (dialect,)))
+    variant, emitter = next(v for v in variants("cuda") if v.name == way), EMITTERS[dialect]()
+    schedule = next(iter(emitter.schedules(opened.program(variant, emitter), GPU)))
+    for graph in ({}, {"graph": True}):
+        made = opened.proposal(variant, emitter, {**schedule, **graph}).candidate.source
+        module = build(made, "ModelNew")().cuda()
+        module.load_state_dict(reference.state_dict())
+        with torch.no_grad():
+            assert not module.why_not(x)
+            for given in (x, torch.randn_like(x)):
+                wanted = copy.deepcopy(reference)(given)
+                torch.testing.assert_close(module(given), wanted, rtol=5e-3, atol=5e-3)
 
 
 @pytest.fixture(scope="module", params=EMITTERS)

@@ -7,6 +7,7 @@ language models the next token that is chosen must be as likely.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,8 +61,8 @@ class Gate:
         """How far these outputs are off, and why that is too far."""
         found = tensors_of(outputs)
         assert self.exact is not None
-        if [t.shape for t in found] != [t.shape for t in self.library]:
-            why = "the outputs have other shapes"
+        if list(map(_form, found)) != list(map(_form, self.library)):
+            why = "the outputs have other shapes or types"
             return Deviation(0.0, 0.0, 0.0, why_refused=why, is_exact=self.is_exact)
         kernels = library = allowed = 0.0
         regret, why = None, ""
@@ -73,7 +74,12 @@ class Gate:
             off, own = _error(mine, exact), _error(theirs, exact)
             limit = max(TIMES * own, FLOOR_STEPS * torch.finfo(mine.dtype).eps)
             kernels, library, allowed = max(kernels, off), max(library, own), max(allowed, limit)
-            if not off <= limit:
+            if not math.isfinite(own):
+                why = why or (
+                    "the library's own outputs are not finite where the exact ones are, so nothing "
+                    "says which others are right"
+                )
+            elif not off <= limit:
                 why = why or (
                     f"an output is off by {off:.2g} of its largest number, the library's by "
                     f"{own:.2g}"
@@ -116,6 +122,10 @@ def _exact(given: Given, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor] 
         except Exception:  # the user's forward raises what it likes
             continue
     return None
+
+
+def _form(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype]:
+    return tensor.shape, tensor.dtype
 
 
 def _error(values: torch.Tensor, exact: torch.Tensor) -> float:

@@ -130,8 +130,9 @@ class WholeModel:
         with contextlib.suppress(KeyboardInterrupt):  # what is made by then is timed
             self.make_rest(kernels, with_kernels)
         made = self.without | with_kernels
-        self.tell(f"timing {len(made)} forms of the whole model")
-        self.times_ns = self.timed(made, self.clock_s)
+        if made:  # none if it was interrupted before the first
+            self.tell(f"timing {len(made)} forms of the whole model")
+            self.times_ns = self.timed(made, self.clock_s)
         return self.times_ns
 
     def make_rest(self, kernels: Collection[str], with_kernels: dict[str, forms.Form]) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import methodcaller
 from pathlib import Path
 from statistics import fmean, geometric_mean
 
@@ -23,6 +24,8 @@ Part = dict[str, list[list[Answered]]]
 """An arm's answers that count, by task and then by checkpoint."""
 Marks = dict[str, list[list[float]]]
 """By task and then by checkpoint: what its answers count, 1 or 0 each."""
+_FASTER = {f"{p:g}": methodcaller("is_faster", p) for p in FAST}
+"""Whether an answer is so many times as fast as the library."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class ArmSummary:
     gap: Share | None = None
     """The share of right answers less that of the arm that others are compared with, over tasks
     that both have; None for that arm."""
+    fast_gaps: dict[str, Share | None] = field(default_factory=dict)
+    """The same of the answers that are so many times as fast as the library."""
     best_gap: Share | None = None
     """The same of the best of a task's answers."""
     speed_ratio: Mean | None = None
@@ -156,10 +161,10 @@ def _summary(
     def share(holds: Callable[[Answered], bool], best: bool = False) -> Share:
         return _share(_marks(part, holds, best), len(arm.checkpoints))
 
-    def gap(best: bool) -> Share | None:
+    def gap(holds: Callable[[Answered], bool], best: bool = False) -> Share | None:
         if other is None:
             return None
-        return _gap(_marks(part, _is_right, best), _marks(other, _is_right, best))
+        return _gap(_marks(part, holds, best), _marks(other, holds, best))
 
     n_seeds = len(arm.checkpoints)
     return ArmSummary(
@@ -168,11 +173,12 @@ def _summary(
         n_trained=fmean(n_judged(path, steps) for path in arm.checkpoints),
         n_examined=sum(len(seed) for task in part.values() for seed in task) / n_seeds,
         right=share(_is_right),
-        fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p)) for p in FAST},
+        fast={name: share(holds) for name, holds in _FASTER.items()},
         best_right=share(_is_right, best=True),
-        best_fast={f"{p:g}": share(lambda a, p=p: a.is_faster(p), best=True) for p in FAST},
+        best_fast={name: share(holds, best=True) for name, holds in _FASTER.items()},
         speed=_mean_of(_speeds(part)), best_speed=_best_speed(part),
-        gap=gap(best=False), best_gap=gap(best=True),
+        gap=gap(_is_right), best_gap=gap(_is_right, best=True),
+        fast_gaps={name: gap(holds) for name, holds in _FASTER.items()},
         speed_ratio=_speed_ratio(part, other) if other is not None else None,
     )  # fmt: skip
 

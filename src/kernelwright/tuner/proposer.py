@@ -17,6 +17,7 @@ from kernelwright.judge import Judge
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.rules.proposer import COMPILE_S
 from kernelwright.tuner.cost_model import FEWEST_OF_TASK, CostModel, Groups
+from kernelwright.tuner.paying import n_kernels, n_payable
 from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
 from kernelwright.tuner.process import TunerProcess
@@ -25,7 +26,7 @@ from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.similar import Winners
 from kernelwright.tuner.space import Space
 from kernelwright.tuner.trials import TrialRunner
-from kernelwright.tuner.tuner import BATCH, Tuner
+from kernelwright.tuner.tuner import AHEAD, BATCH, Tuner
 
 SHARE = 0.5
 """Share of the brief's time for trials; the rest is for verdicts on the best."""
@@ -34,7 +35,8 @@ LEAST_S = 4.0
 the worker's start and the first compilers take: a search of some seconds would otherwise end with
 its first race."""
 N_JUDGED = 3
-"""Number of candidates that go to the judge in a round."""
+"""Number of candidates that go to the judge in a round at most: half of those that the budget pays
+for, since the judge compiles each again."""
 
 
 class TunedRules:
@@ -118,7 +120,7 @@ class TunedRules:
                 self._give_question()
             with self._runner.at_work():
                 tuner.run(until, least_s=least_s)
-                best = tuner.finalists(N_JUDGED, passed)
+                best = tuner.finalists(min(N_JUDGED, max(1, tuner.n_ahead // 2)), passed)
             if len(tuner.leaders) >= FEWEST_OF_TASK:
                 self._tell(f"the order had {tuner.quality()}")
         except CannotCapture:
@@ -153,7 +155,19 @@ class TunedRules:
             builds_ahead=compiles_elsewhere,
             known=self._known,
             on_trials=self._told,
+            payable=self._payable,
         )
+
+    def _payable(self, proposal: Proposal) -> int:
+        """Return how many candidates like this one the budget pays for; say so if they are few."""
+        outline = self._space.outline(proposal)
+        n = n_payable(outline, self._judge.settings.budget_s)
+        if n < AHEAD:
+            kernels = n_kernels(outline)
+            self._tell(
+                f"{kernels} kernels a candidate: the budget pays for {n} candidates at a time"
+            )
+        return n
 
     def _give_question(self) -> bool:
         """Give the process the task's question; False if the task has none."""

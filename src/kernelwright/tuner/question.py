@@ -31,6 +31,7 @@ from kernelwright.judge.sandbox.layout import (
     torch_dtype,
     view,
 )
+from kernelwright.judge.verify.leniency import conditioned
 
 if TYPE_CHECKING:
     from kernelwright.judge import Judge
@@ -75,8 +76,11 @@ def question_of(judge: Judge) -> Question | None:
     oracle, backend = judge.oracle, judge.machine.backend
     with oracle.computing():
         expected = oracle.expectations.of(oracle.first, oracle.first_arguments)
-    if expected is None:
-        return None
+        if expected is None:
+            return None
+        if not all(output.is_float for output in expected.outputs):
+            # A trial is not refused for a choice that the last digits decide, as an expert's.
+            expected = conditioned(oracle, oracle.first, oracle.first_arguments, expected)
     is_cold = judge.settings.cache == "cold"
     return Question(
         task=judge.task,

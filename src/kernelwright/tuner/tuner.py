@@ -58,7 +58,8 @@ class Tuner:
     ``builds_ahead``: the next candidates are written and compiled while others are measured, on
     cores that those do not need.
     ``known``: trials of earlier searches in the same environment; none is measured again.
-    ``on_trials`` is called with the trials of each race.
+    ``on_trials`` is called with the trials of each race. ``payable`` says how many candidates like
+    the first one may be compiled ahead: those of a large network have many kernels each.
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class Tuner:
         builds_ahead: bool = False,
         known: Iterable[Trial] = (),
         on_trials: Callable[[Sequence[Trial]], None] = lambda trials: None,
+        payable: Callable[[Proposal], int] = lambda proposal: AHEAD,
     ) -> None:
         self._pool, self._runner, self._queue = pool, runner, queue
         self._batch_size, self._builds_ahead = batch_size, builds_ahead
         self._known = {trial.candidate: trial for trial in known}
-        self._on_trials = on_trials
+        self._on_trials, self._payable = on_trials, payable
+        self._ahead: int | None = None if builds_ahead else AHEAD
         self._tried: dict[str, Tried] = {}
         self._n_without_gain = 0
         self._n_known = 0
@@ -98,7 +101,9 @@ class Tuner:
             CannotCapture, TaskError: as ``run``.
         """
         if self._builds_ahead:
-            self._queue.add(self._pool.take(CHUNK, [], time.monotonic() + READY_S))
+            until = time.monotonic() + READY_S
+            self._take(1, until)
+            self._take(min(CHUNK, self.n_ahead) - 1, until)
 
     def run(self, until: float, *, least_s: float = 0.0) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left
@@ -164,12 +169,24 @@ class Tuner:
     def _refill(self, until: float) -> None:
         """Put candidates of the pool into the queue: those of the next race, or as many as keep
         the compilers busy."""
-        wanted = AHEAD if self._builds_ahead else self._size_until(until)
-        while len(self._queue) < wanted and not self._is_over(until):
-            taken = self._pool.take(min(CHUNK, wanted - len(self._queue)), self._ranked(), until)
-            if not taken:
+        while not self._is_over(until):
+            wanted = self.n_ahead if self._builds_ahead else self._size_until(until)
+            n = min(CHUNK, wanted - len(self._queue))
+            if n <= 0 or not self._take(n, until):
                 return
-            self._queue.add(taken)
+
+    @property
+    def n_ahead(self) -> int:
+        """How many candidates may be compiled, or ready, at a time."""
+        return 1 if self._ahead is None else self._ahead
+
+    def _take(self, n: int, until: float) -> bool:
+        """Put ``n`` candidates of the pool into the queue; return whether there was any."""
+        taken = self._pool.take(n, self._ranked(), until) if n > 0 else []
+        if taken and self._ahead is None:
+            self._ahead = min(AHEAD, self._payable(taken[0]))
+        self._queue.add(taken)
+        return bool(taken)
 
     def _is_exhausted(self) -> bool:
         """Whether the next race is not expected to bring a gain above the noise."""

@@ -77,6 +77,30 @@ def get_init_inputs():
 """
 
 
+RETURNED = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(96, 96))
+        self.register_buffer("shift", torch.randn(96))
+
+    def forward(self, x):
+        turned = self.weight.t().contiguous()
+        flat = torch.exp(self.shift).view(-1, 2).view(-1)
+        y = torch.tanh(x)
+        return y @ turned, turned, self.weight.clone(), flat, self.shift.clone(), y, y.clone()
+
+
+def get_inputs():
+    return [torch.randn(64, 96)]
+
+
+def get_init_inputs():
+    return []
+"""
 EMBEDDED = """
 import torch
 from torch import nn
@@ -173,6 +197,20 @@ def test_values_prepared_from_parameters_are_recomputed_when_parameters_change(t
     for target in (candidate, module):
         target.linear.bias = nn.Parameter(torch.arange(12.0))
     torch.testing.assert_close(candidate(x), module(x))
+
+
+@torch.no_grad()
+def test_what_a_caller_writes_into_results_changes_no_later_call(tmp_path) -> None:
+    task = task_of(tmp_path, RETURNED)
+    candidate, module = built(task, proposals(task)[0])
+    x, want = torch.randn(64, 96), []
+    for _ in range(2):
+        found = candidate(x)
+        want = want or module(x)
+        torch.testing.assert_close(found, want)
+        for each in found:
+            each.add_(1.0)
+    torch.testing.assert_close(candidate.state_dict(), module.state_dict())
 
 
 def test_uses_outside_the_kernels_conditions_run_the_reference_forward(tmp_path) -> None:

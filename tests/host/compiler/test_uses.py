@@ -10,6 +10,7 @@ from tests.host.compiler.test_candidates import cache_folder
 from tests.host.compiler.test_misses import result_for
 from tests.host.compiler.test_other_uses import GATED
 from torch import nn
+from torch._inductor import config
 
 import kernelwright as kw
 from kernelwright.core.errors import TaskError
@@ -74,9 +75,9 @@ def test_a_package_that_torch_would_crash_in_loading_is_no_fault_of_the_kernel(
     links = 'case " $* " in *" -shared "*) set -- "$@" -static-libstdc++;; esac'
     compiler.write_text(f'#!/bin/sh\n{links}\nexec g++ "$@"\n')
     compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
-    found = try_use("AOTInductor", nn.ReLU(), nn.ReLU(), [torch.ones(2, 4)])
+    with config.patch({"cpp.cxx": (None, str(compiler))}):  # torch reads CXX as it is imported
+        found = try_use("AOTInductor", nn.ReLU(), nn.ReLU(), [torch.ones(2, 4)])
     assert found.outcome == "impossible" and not found.is_fault
     assert "libstdc++.so" in found.detail
 

@@ -18,10 +18,13 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", ["values", "norms", "scores", "compile", "weights", "traces"])
+@pytest.mark.parametrize(
+    "check", ["values", "norms", "scores", "compile", "weights", "traces", "joins", "channels"]
+)
 def test_every_program(check):
     """Its values, norms of equal values, attention without scores, that it compiles, that a weight
-    is split once for each of its versions, and that traces hold what is laid out for kernels."""
+    is split once for each of its versions, that traces hold what is laid out for kernels, that
+    parts of a concatenation are computed in place, and channels reduced where they are."""
     command = [sys.executable, "-W", "ignore", "-m", CHILD, check]
     environment = {**os.environ, "TRITON_INTERPRET": "0" if check == "compile" else "1"}
     done = subprocess.run(

@@ -3,7 +3,8 @@
 ``values``: every case of the emitters' suite in Triton's interpreter (with TRITON_INTERPRET=1).
 ``norms``: norms of rows of equal values. ``compile``: a few cases for
 an NVIDIA and an AMD GPU, without either. ``weights``: how often a weight is split in parts.
-``traces``: files that lay operands out before a launch, where torch traces them.
+``traces``: files that lay operands out before a launch, where torch traces them. ``joins``: a
+dense block without a concatenation. ``channels``: reductions over a convolution's channels.
 Prints one JSON object: by case what is wrong with it.
 """
 
@@ -25,6 +26,8 @@ from tests.emitters import (
 )
 from tests.host.compiler.test_traced import Calls
 from tests.nests import CASES
+from tests.null.compiler import test_folded_columns as folded_columns
+from tests.null.compiler.test_joins import Dense
 from torch.fx.experimental.proxy_tensor import make_fx
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -334,6 +337,37 @@ def left_out_of_a_trace(way: str) -> str:
     return ""
 
 
+def wrong_in_place(way: str) -> str:
+    """What is wrong with a block whose parts are computed where their concatenation lies."""
+    x = torch.randn(2, 16, 9, 8)
+    opened = OpenedTask(Brief(load(Dense(3), inputs=[x]), Device.parse("cpu"), ("triton",)))
+    variant = next(variant for variant in variants("cpu") if variant.name == way)
+    schedule = next(EMITTER.schedules(opened.program(variant, EMITTER), Target("cpu")))
+    text = opened.proposal(variant, EMITTER, schedule).candidate.source
+    model, reference = build(text, "ModelNew")(), Dense(3)
+    model.load_state_dict(reference.state_dict())
+    if "empty_strided" not in text or "torch.cat" in text:
+        return text
+    with torch.no_grad():
+        for given in (x, torch.randn(2, 16, 9, 8)):
+            if reason := model.why_not(given):
+                return reason
+            torch.testing.assert_close(model(given), reference(given), rtol=1e-3, atol=1e-3)
+        for seen, wanted in zip(model.buffers(), reference.buffers(), strict=True):
+            torch.testing.assert_close(seen, wanted, rtol=1e-3, atol=1e-3)
+    return ""
+
+
+def wrong_over_channels(name: str) -> str:
+    """What is wrong with a convolution whose kernel reduces over its channels."""
+    program, inputs = folded_columns.with_weights(name)
+    for schedule in EMITTER.schedules(program, Target("cpu")):
+        text = source(program, EMITTER.emit(program, schedule, Target("cpu")))
+        if different := mismatch(build(text)(*inputs), program, inputs):
+            return f"{schedule}: {different}\n{text}"
+    return ""
+
+
 if __name__ == "__main__":
     check, names = {
         "values": (wrong_values, CASES),
@@ -342,6 +376,8 @@ if __name__ == "__main__":
         "scores": (wrong_without_scores, ["attention"]),
         "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
         "traces": (left_out_of_a_trace, PREPARED),
+        "channels": (wrong_over_channels, folded_columns.CASES),
+        "joins": (wrong_in_place, ["fused, own matmul", "fused", "fused, channels last"]),
     }[sys.argv[1]]
     found = {}
     for case in sys.argv[2:] or names:

@@ -126,3 +126,19 @@ def test_training_steps_are_tried(fork_server):
             process.give(question_of(judge))
             trials = TrialRunner(process, judge.device_lock).measure(batch)
     assert [t.outcome for t in trials] == [TrialOutcome.MEASURED, TrialOutcome.WRONG]
+
+
+def test_a_choice_that_the_last_digits_decide_is_measured(fork_server):
+    chosen = task("return torch.topk(x, 8)[1]")
+    inputs = "x = torch.randn(64, 128)\n    x[0, 0], x[0, 1] = 9.0, 9.000001\n    return [x]"
+    source = chosen.source.replace("return [torch.randn(64, 128)]", inputs)
+    tied = replace(chosen, source=source)
+    flipped = "i = torch.topk(x, 8)[1]\n        i[{row}, :2] = i[{row}, :2].flip(0)"
+    batch = [proposal(forward=flipped.format(row=row), result="i") for row in (0, 1)]
+    with (
+        Judge(tied, settings=Settings(), fork_server=fork_server) as judge,
+        TunerProcess({}, threads=judge.threads, step_limit_s=5.0) as process,
+    ):
+        process.give(question_of(judge))
+        trials = TrialRunner(process, judge.device_lock).measure(batch)
+    assert [t.outcome for t in trials] == [TrialOutcome.MEASURED, TrialOutcome.WRONG]

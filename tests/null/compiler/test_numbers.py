@@ -38,6 +38,38 @@ class ThroughTheHost(nn.Module):
         return states.index_select(0, chosen) * 2.0
 
 
+class InAList(nn.Module):
+    """Adds a tensor of a list, which nobody sees change."""
+
+    def __init__(self):
+        super().__init__()
+        self.shifts = [torch.tensor([1.0, 1.0])]
+
+    def forward(self, x):
+        return x + self.shifts[0].clone()
+
+
+OUTSIDE = torch.tensor([2.0, 2.0])
+
+
+class FromOutside(nn.Module):
+    """Adds a tensor of the file."""
+
+    def forward(self, x):
+        return x + OUTSIDE
+
+
+class AsAttribute(nn.Module):
+    """Adds a tensor that is an attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift = torch.tensor([1.0, 1.0])
+
+    def forward(self, x):
+        return x + self.shift
+
+
 def check(module: nn.Module, *inputs: torch.Tensor) -> None:
     program = assemble_supported(
         capture(module, inputs), Fusion(), lambda step: True, products=True
@@ -75,3 +107,10 @@ def test_many_different_numbers_are_refused_with_a_way_out():
 
 def test_indices_that_are_read_as_numbers_and_made_a_tensor_again_stay_a_tensor():
     check(ThroughTheHost(), torch.randn(5, 4), torch.tensor([3, 0, 3], dtype=torch.int32))
+
+
+@pytest.mark.parametrize("module", [InAList(), FromOutside()], ids=["list", "file"])
+def test_a_tensor_whose_changes_nobody_notices_is_refused_with_a_way_out(module):
+    with pytest.raises(CannotCapture, match="parameters, buffers or attributes can be captured"):
+        capture(module, [torch.randn(2)])
+    assert [*capture(AsAttribute(), [torch.randn(2)]).attributes.values()] == ["shift"]

@@ -257,6 +257,8 @@ def test_every_rule_has_an_example() -> None:
     [
         lambda x: DROP(x).relu(),
         lambda x: x.clone(),
+        lambda x: x.clamp(0.0, -1.0).relu(),
+        lambda x: torch.softmax((x * 1e12).clamp(1000000028650.0, 1000000028690.0), 1),
         lambda x: LINEAR(x).relu().sum(1),
         lambda x: LINEAR(x).sum(1, dtype=torch.float64),
         lambda x: torch.relu(torch.tanh(x)),

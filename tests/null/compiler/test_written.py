@@ -167,3 +167,29 @@ def test_parts_of_another_type_are_converted():
 def test_inputs_that_are_given_by_name_in_another_order_are_read_as_they_are():
     given = {"second": torch.tensor([3]), "first": torch.tensor([5])}
     assert capture(OfEither(), [], given, reads=True).read == {"first": [5]}
+
+
+class Picked(nn.Module):
+    """Reads lengths that it looks up at indices in a tensor."""
+
+    def forward(self, x, lengths, at):
+        return x[: lengths[at,].tolist()[0]].sum()
+
+
+def test_lengths_that_are_looked_up_at_a_tensor_are_refused_in_words():
+    given = [torch.randn(8), torch.tensor([2, 3]), torch.tensor([1, 1, 0])]
+    with pytest.raises(CannotCapture, match="values in its tensors decide"):
+        capture(Picked(), given, reads=True)
+
+
+class Asserting(nn.Module):
+    """Asserts that its input is positive."""
+
+    def forward(self, x):
+        torch._assert_async((x > 0).all(), "not positive")
+        return torch.log(x)
+
+
+def test_a_forward_that_asserts_is_refused():
+    with pytest.raises(CannotCapture, match="asserts something of its tensors' values"):
+        capture(Asserting(), [torch.rand(4)])

@@ -57,3 +57,19 @@ def test_what_was_widened_says_nothing_where_few_numbers_are_off():
     own = exact.float()
     own[0, 0] += 0.01
     assert expect([own], [exact], [8.0], narrow=torch.bfloat16).outputs[0].typical == 0.0
+
+
+def test_a_few_numbers_without_digits_do_not_hide_that_all_others_have_them():
+    draw = torch.Generator().manual_seed(0)
+    exact = torch.randn(64, 64, generator=draw, dtype=torch.float64)
+    own = (exact * (1 + 0.01 * torch.randn(64, 64, generator=draw))).bfloat16()
+    own[0, 0] += 2.0
+    wanted = expect([own], [exact], [8.0])
+    assert wanted.reference_error > 0.25 and wanted.is_useful
+    compare([exact.bfloat16()], wanted)
+    for wrong in (torch.zeros_like(own), own.roll(1, 0), own * 1.2):
+        with pytest.raises(WrongValues):
+            compare([wrong], wanted)
+    nonsense = torch.randn(64, 64, generator=draw).bfloat16()
+    assert not expect([nonsense], [exact], [8.0]).is_useful
+    assert not expect([own.float()], [exact], [8.0]).is_useful  # float32 has digits everywhere

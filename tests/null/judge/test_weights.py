@@ -162,3 +162,29 @@ def test_random_weights_leave_no_identity_behind():
         assert (value != identity).all()
     assert (norm.running_var > 0).all()
     assert torch.equal(module.table, torch.arange(4.0))
+
+
+class Deep(torch.nn.Module):
+    """Residual linear layers with batch norms, in bfloat16."""
+
+    def __init__(self, depth):
+        super().__init__()
+        self.linear = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(depth))
+        self.norms = torch.nn.ModuleList(torch.nn.BatchNorm1d(32) for _ in range(depth))
+        self.bfloat16().eval()
+
+    def forward(self, x):
+        for linear, norm in zip(self.linear, self.norms, strict=True):
+            x = torch.relu(x + norm(linear(x)))
+        return x
+
+
+def test_small_variances_are_left_out_where_results_overflow_with_them():
+    x = torch.randn(16, 32).bfloat16()
+    for depth, has_small in ((1, True), (100, False)):
+        module = Deep(depth)
+        twin = randomised(module, 7, lambda one: one(x))
+        least = min(float(norm.running_var.min()) for norm in twin.norms)
+        assert (least < 0.1) == has_small
+        pairs = zip(twin.state_dict().items(), module.state_dict().values(), strict=True)
+        assert not [n for (n, a), b in pairs if "num_batches" not in n and torch.equal(a, b)]

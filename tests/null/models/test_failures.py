@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from tests.null.models.test_profile import Net, X
 from torch import nn
 
@@ -112,3 +113,30 @@ def test_ctrl_c_ends_the_searches_and_what_was_found_is_measured() -> None:
     found = run.run()
     assert found.interrupted and len(searched) == 1
     assert found.times_ns == run.whole.given_ns and found.kernels == {}
+
+
+def test_a_model_that_was_interrupted_before_anything_was_made_has_no_times() -> None:
+    class Interrupted(WholeModel):
+        def make_rest(self, kernels, with_kernels):
+            raise KeyboardInterrupt
+
+    run = accelerated()
+    run.whole = Interrupted(run.given, budget_s=1.0, clock_s=1.0)
+    run.measure()
+    assert run.found.times_ns == {} and run.found.speedup is None
+
+
+class Large(nn.Module):
+    """Computes numbers that float16 does not have."""
+
+    def forward(self, x):
+        return x * x
+
+
+def test_outputs_of_another_type_or_beside_overflowing_ones_are_no_right_outputs() -> None:
+    gate = Gate(Given(Net().eval(), X))
+    outputs = {"logits": Net().eval()(X)["logits"].double()}
+    assert "other shapes or types" in gate.compare(outputs).why_refused
+    gate = Gate(Given(Large(), torch.full((4,), 1000.0, dtype=torch.float16)))
+    nonsense = torch.full((4,), float("inf"), dtype=torch.float16)
+    assert "not finite" in gate.compare(nonsense).why_refused

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.null.archive.nouns import verdict
-from tests.null.report.test_exams import timed
+from tests.null.report.test_exams import right, timed
 
 from kernelwright.archive import Step
 from kernelwright.core.candidate import Candidate
@@ -89,6 +89,17 @@ def test_a_gap_is_over_the_tasks_that_both_have_and_its_interval_holds_it():
     first, second = compared(told, said, ())
     assert first.gap is None and (first.n_tasks, second.n_tasks) == (6, 4)
     assert second.gap.share == second.gap.low == second.gap.high == 0.5
+
+
+def test_shares_of_answers_that_are_faster_than_the_library_are_compared_by_task():
+    said = [
+        Answered(name, "1", f"task {n}", right(ratio), f"hf:{Path(name).resolve()}")
+        for name, ratio in (("slow", 1.1), ("fast", 1.5))
+        for n in range(4)
+    ]
+    slow, fast = compared([parse_arm("slow=slow"), parse_arm("fast=fast")], said, ())
+    assert slow.fast_gaps == {"1": None, "1.2": None}
+    assert fast.fast_gaps["1"].share == 0.0 and fast.fast_gaps["1.2"].share == 1.0
 
 
 def test_seeds_that_differ_widen_the_interval():

@@ -113,6 +113,7 @@ def capture(
         host = HostReads(_tensors(module, inputs, named)) if reads else None
         program, signature, given = _exported(module, inputs, named, gradients=gradients, host=host)
         as_written = facts_of(program.graph)
+        _refuse(program, module)
         program = program.run_decompositions(decompositions())
         if not stay_on_device(program.graph_module.graph):
             raise CannotCapture(_BY_VALUES)
@@ -290,6 +291,15 @@ _BY_VALUES = (
     "values in its tensors decide which way it goes; parts without such a branch can be optimized "
     "alone, as file.py:Class"
 )
+aten = torch.ops.aten
+_ASSERTIONS = {aten._assert_async.default, aten._assert_async.msg}
+_MADE = {aten.lift_fresh.default, aten.lift_fresh_copy.default}
+"""What a trace does first with a tensor that the forward itself makes of numbers."""
+_ASSERTS = "it asserts something of its tensors' values; a forward that does not can be captured"
+_UNHELD = (
+    "it reads a tensor that it holds in a list or another object, or that lies outside of it; a "
+    "module whose tensors are parameters, buffers or attributes can be captured"
+)
 _FAILURES = (
     (r"data-dependent", _BY_VALUES),
     (r"input type <class '([^']*)'>", "an argument is of class {}; leave it out, or give tensors, "
@@ -365,6 +375,20 @@ def _read(
     arguments = signature.bind(*args, **kwargs).arguments
     returned, mutations = _outputs(program, graph)
     return Captured(graph, tuple(tensors), arguments, attributes, mutations, returned)
+
+
+def _refuse(program: ExportedProgram, module: nn.Module) -> None:
+    """Raise CannotCapture for what kernels would leave out without a word: a check of values, and
+    the changes of a tensor that is found under no name in the module, such as one in a list."""
+    users = {node.name: list(node.users) for node in program.graph.nodes}
+    if any(node.target in _ASSERTIONS for node in program.graph.nodes):
+        raise CannotCapture(_ASSERTS)
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is not InputKind.CONSTANT_TENSOR:
+            continue
+        is_held = isinstance(_attribute(module, spec.target or ""), torch.Tensor)
+        if not is_held and any(user.target not in _MADE for user in users[spec.arg.name]):
+            raise CannotCapture(_UNHELD)
 
 
 def _write_out(graph: fx.Graph, name: str, value: torch.Tensor) -> None:

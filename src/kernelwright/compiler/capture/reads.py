@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves
 
 MOST = 4096
 """Integers in one tensor that is read. Routing tables of whole batches are no sizes."""
@@ -75,7 +76,8 @@ class HostReads(TorchFunctionMode):
             with _disable_current_modes():
                 return func(real, *args[1:], **named)
         found = func(*args, **named)
-        if not any(isinstance(arg, torch.Tensor) for arg in (*args[1:], *named.values())):
+        others = tree_leaves((args[1:], named))
+        if not any(isinstance(arg, torch.Tensor) for arg in others):
             with _disable_current_modes():
                 values = func(real, *args[1:], **named)
             self._follow(found, values, position)

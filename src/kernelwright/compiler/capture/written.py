@@ -19,11 +19,12 @@ _WRITES = (aten.slice_scatter.default, aten.select_scatter.default)
 
 
 def join_written(graph: fx.Graph) -> None:
-    """Replace copies into a tensor by what is copied, and chains of writes by concatenations."""
+    """Replace copies into a tensor by what is copied, and chains of writes by concatenations, where
+    these are laid out alike."""
     for node in list(graph.nodes):
         with graph.inserting_before(node):
             made = _copied(graph, node) or _joined(graph, node)
-        if made is not None:
+        if made is not None and _serves(made.meta["val"], node.meta["val"]):
             node.replace_all_uses_with(made)
     graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
 
@@ -38,8 +39,20 @@ def _copied(graph: fx.Graph, node: fx.Node) -> fx.Node | None:
         value = added(graph, aten.expand.default, (value, list(wanted.shape)))
     if value.meta["val"].dtype != wanted.dtype:
         value = added(graph, aten._to_copy.default, (value,), {"dtype": wanted.dtype})
-    form = {"memory_format": torch.contiguous_format}
-    return added(graph, aten.clone.default, (value,), form)
+    return _cloned(graph, value, wanted)
+
+
+def _serves(made: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether nothing that follows depends on another layout: what is written into a part of a
+    tensor has no layout of its own."""
+    has_gaps = torch.empty_like(wanted).stride() != wanted.stride()
+    return has_gaps or made.stride() == wanted.stride()
+
+
+def _cloned(graph: fx.Graph, value: fx.Node, wanted: torch.Tensor) -> fx.Node:
+    """A copy of a value, laid out like the wanted one if that is contiguous or as the value is."""
+    laid_out = torch.contiguous_format if wanted.is_contiguous() else torch.preserve_format
+    return added(graph, aten.clone.default, (value,), {"memory_format": laid_out})
 
 
 def _joined(graph: fx.Graph, node: fx.Node) -> fx.Node | None:
@@ -59,7 +72,9 @@ def _joined(graph: fx.Graph, node: fx.Node) -> fx.Node | None:
     if sorted(parts) != [0, *ends[:-1]] or ends[-1] != size[dim]:
         return None
     values = [_part(graph, write, dim) for _, (_, write) in sorted(parts.items())]
-    return values[0] if len(values) == 1 else added(graph, aten.cat.default, (values, dim))
+    if len(values) == 1:
+        return _cloned(graph, values[0], node.meta["val"])
+    return added(graph, aten.cat.default, (values, dim))
 
 
 def _dim(node: fx.Node) -> int:

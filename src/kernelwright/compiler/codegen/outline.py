@@ -98,7 +98,7 @@ def _nest(kernel: Kernel) -> tuple[Counter[str], dict[str, float]]:
 
 
 def _contraction(step: Contraction) -> tuple[Counter[str], dict[str, float]]:
-    form = Counter(op.op for op in step.body if isinstance(op, Compute))
+    form = Counter(op.op for op in step.body if isinstance(op, (Compute, Reduce)))
     form["stretched"] += bool(step.stretches)
     b, m, n, k = map(size_of, (step.batch, step.m, step.n, step.k))
     flops = 2.0 * b * m * n * k * len(step.sums)

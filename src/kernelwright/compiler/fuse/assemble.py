@@ -22,13 +22,24 @@ from kernelwright.compiler.fuse.flow import (
     Product,
     Source,
     Unsupported,
+    row_major,
 )
 from kernelwright.compiler.fuse.fuse import Fusion, fuse
+from kernelwright.compiler.fuse.layout import is_dense
 from kernelwright.compiler.ir import capped
 from kernelwright.compiler.ir.ir import Attention, Call, Program, Ref, Step, Tensor
 from kernelwright.compiler.ir.reuse import reuse_memory
 from kernelwright.compiler.ir.steps import variable
-from kernelwright.compiler.lower.graph import Flow, is_view, name_of, tensor_of, to_flow
+from kernelwright.compiler.lower.graph import (
+    Flow,
+    is_view,
+    name_of,
+    returned_by,
+    tensor_of,
+    to_flow,
+    viewed,
+)
+from kernelwright.compiler.lower.joins import Slice, with_buffers
 
 
 def assemble(flow: Flow, fusion: Fusion, lineage: tuple[str, ...] = ()) -> Program:
@@ -81,7 +92,7 @@ def _assembled(
     finish: Callable[[Program], Program] | None,
 ) -> Program:
     """Return the program; attention whose node's name is in ``whole`` is not taken apart."""
-    called = set(whole)
+    called, apart = set(whole), set[str]()
     while True:
         flow = to_flow(
             captured,
@@ -90,7 +101,11 @@ def _assembled(
             convolutions=fusion.convolutions,
             depthwise=fusion.depthwise,
             narrow=fusion.narrow,
+            apart=apart,
         )
+        if seen := flow.read_outside() - apart:
+            apart |= seen
+            continue
         assembly = _Assembly(flow, fusion)
         try:
             program = assembly.program(lineage)
@@ -121,6 +136,8 @@ class _Assembly:
     fusion: Fusion
     called: dict[fx.Node, None] = field(default_factory=dict)
     """Graph nodes that become calls: operators that only PyTorch can run, views and new tensors."""
+    copies: set[fx.Node] = field(default_factory=set)
+    """Graph nodes that change no number, and are called for tensors of their own."""
     required: dict[Node, None] = field(default_factory=dict)
     names: dict[Node, str] = field(default_factory=dict)
     after: dict[Node, frozenset[Node]] = field(default_factory=dict)
@@ -132,14 +149,17 @@ class _Assembly:
     def program(self, lineage: tuple[str, ...]) -> Program:
         captured = self.flow.captured
         by_name = {n.name: n for n in captured.graph.nodes}
+        self._require_all()
         for graph_node, value in self.flow.values.items():
-            if isinstance(value, Node):
+            if isinstance(value, Node) and graph_node not in self.called:
                 self.names.setdefault(value, graph_node.name)
-        for root in self._roots():
-            self._require(root)
         place = {
             value: n for n, value in enumerate(self.flow.values.values()) if isinstance(value, Node)
         }
+        for graph_node, parts in self.flow.parts.items():
+            for number, part in enumerate(parts):
+                self.names.setdefault(part, f"{graph_node.name}_part_{number}")
+                place.setdefault(part, place[self.flow.values[graph_node]])
         required = sorted(self.required, key=lambda value: place.get(value, -1))
         groups = fuse(required, self.names, self.after, self.fusion, self._layouts())
         steps: list[tuple[set[str], Step]] = []
@@ -148,8 +168,12 @@ class _Assembly:
         """The place in the graph of the last node that each step computes."""
         taken: set[str] = set()
         for graph_node in self.called:
-            call = self._call(graph_node)
-            steps.append(({ref.name for ref in _refs((call.args, call.kwargs))}, call))
+            if graph_node in self.flow.joins:
+                parts = self.flow.parts[graph_node]
+                steps.append(({self.names[part] for part in parts}, self._joined(graph_node)))
+            else:
+                call = self._call(graph_node)
+                steps.append(({ref.name for ref in _refs((call.args, call.kwargs))}, call))
             last.append(at[graph_node])
         checks = [self._check(by_name[name]) for name in captured.assumptions]
         steps += [({ref.name for ref in _refs(c.args)}, c) for check in checks for c in check]
@@ -174,7 +198,7 @@ class _Assembly:
                 for name, path in captured.attributes.items()
                 if by_name[name].users or path in changed
             ),
-            steps=tuple(_ordered(in_order)),
+            steps=tuple(with_buffers([*_ordered(in_order)], self._slices())),
             outputs=self._references(captured.outputs),
             mutations=tuple((self._name(by_name[n]), path) for n, path in captured.mutations),
             lineage=lineage,
@@ -187,15 +211,38 @@ class _Assembly:
         PyTorch reads its operands as they were laid out in the capture: its results' layout follows
         from theirs.
         """
+        called = [call for call in self.called if call not in self.flow.joins]
         seen = [
             *_nodes(self.flow.captured.outputs),
-            *(node for call in self.called for node in call.all_input_nodes),
+            *(node for call in called for node in call.all_input_nodes),
         ]
-        return {
-            self.flow.values[node]: tuple(node.meta["val"].stride())
+        laid = {
+            self.flow.values[node]: tensor_of("", node.meta["val"])
             for node in seen
-            if node in self.flow.values and isinstance(node.meta.get("val"), torch.Tensor)
+            if node in self.flow.values
+            and node not in self.called
+            and isinstance(node.meta.get("val"), torch.Tensor)
         }
+        dense = {
+            value: tensor.strides if is_dense(tensor) else row_major(tensor).strides
+            for value, tensor in laid.items()
+        }
+        return dense | {part: at.buffer.strides for part, at in self.flow.slices.items()}
+
+    def _joined(self, graph_node: fx.Node) -> Call:
+        """Return the call that gives a concatenation in place: a view of its buffer."""
+        join = self.flow.joins[graph_node]
+        return Slice(join.buffer, join.dim, 0).call(self.flow.values[graph_node].tensor)
+
+    def _slices(self) -> dict[str, Slice]:
+        """Return where tensors lie, by name."""
+        joined = {
+            node.name: Slice(join.buffer, join.dim, 0)
+            for node, join in self.flow.joins.items()
+            if node in self.called
+        }
+        parts = {self.names[part]: at for part, at in self.flow.slices.items()}
+        return joined | parts
 
     def _check(self, mask: fx.Node) -> list[Call]:
         """Return the calls that check that ``mask`` is true exactly above its diagonal."""
@@ -213,12 +260,47 @@ class _Assembly:
         makers = {self.flow.made_by.get(node) for node in nodes}
         return [node for node in self.flow.captured.graph.nodes if node in makers]
 
-    def _roots(self) -> Iterator[fx.Node]:
-        """Yield the values that the caller and the updated buffers need in memory."""
-        captured = self.flow.captured
-        yield from _nodes(captured.outputs)
-        names = {name for name, _ in captured.mutations} | set(captured.assumptions)
-        yield from (n for n in captured.graph.nodes if n.name in names)
+    def _require_all(self) -> None:
+        """Find what must be in memory, and which values are copies there."""
+        while True:
+            for root in returned_by(self.flow.captured):
+                self._require(root)
+            fresh = {n.args[0] if _is_part(n) else n for n in self._sharing()}
+            if not fresh:
+                return
+            self.copies |= fresh
+            for found in (self.called, self.required, self.after):
+                found.clear()
+
+    def _sharing(self) -> Iterator[fx.Node]:
+        """Yield values that PyTorch or the caller sees in the memory of another value, although the
+        module's are tensors of their own: an operator that changes no number has no kernel. The
+        library may read another value in its place, if that is laid out alike."""
+        captured, seen = self.flow.captured, set(self._seen())
+        of_buffers = {name for name, _ in captured.mutations}
+        returned = set(viewed(_nodes(captured.outputs)))
+        first: dict[Node, fx.Node] = {}
+        for node in captured.graph.nodes:
+            value = self.flow.values.get(node)
+            is_made = node in self.called or (_is_part(node) and node.args[0] in self.called)
+            if node not in seen or is_made or node.op == "placeholder":
+                continue
+            if isinstance(value, Source):
+                strides = value.tensor.strides
+                is_apart = node.name in of_buffers and value.tensor.name not in captured.inputs
+            else:
+                owner = first.setdefault(value, node)
+                if owner is node:
+                    continue
+                strides, is_apart = owner.meta["val"].stride(), False
+            if is_apart or node in returned or not _is_laid_out(node.meta["val"], strides):
+                yield node
+
+    def _seen(self) -> Iterator[fx.Node]:
+        """Yield the values that the caller, the buffers and PyTorch's operators see in memory."""
+        yield from returned_by(self.flow.captured)
+        for call in self.called.keys() - self.flow.joins.keys():
+            yield from call.all_input_nodes
 
     def _require(self, graph_node: fx.Node) -> frozenset[Node]:
         """Ensure that this value is in memory; return the kept nodes that it is, or is a view
@@ -236,13 +318,20 @@ class _Assembly:
             return frozenset([value])
         elif _is_part(graph_node):
             return self._require(graph_node.args[0])
+        elif graph_node in self.flow.joins:
+            self.called[graph_node] = None
+            parts = frozenset(self.flow.parts[graph_node])
+            self.after[value] = parts
+            for part in parts - self.required.keys():
+                self.required[part] = None
+                self._require_below(part)
         elif graph_node in self.flow.calls or self._is_glue(graph_node):
             needs = [self._require(arg) for arg in graph_node.all_input_nodes]
             self.called[graph_node] = None
             results = value if isinstance(value, tuple) else (value,)
             for result in results:
                 if result is not None:
-                    self.after[result] = frozenset().union(*needs)
+                    self.after.setdefault(result, frozenset().union(*needs))
         elif isinstance(value, Node):
             self.required[value] = None
             self._require_below(value)
@@ -268,9 +357,8 @@ class _Assembly:
         value = self.flow.values.get(graph_node)
         if isinstance(value, Constant) or not graph_node.all_input_nodes:
             return True
-        if _is_part(graph_node):
-            return is_view(graph_node.args[0])
-        return is_view(graph_node)
+        operator = graph_node.args[0] if _is_part(graph_node) else graph_node
+        return is_view(operator) or operator in self.copies
 
     def _call(self, graph_node: fx.Node) -> Call:
         args, kwargs = self._references((graph_node.args, dict(graph_node.kwargs)))
@@ -304,10 +392,10 @@ class _Assembly:
         value = self.flow.values.get(graph_node)
         if graph_node in self.called:
             return graph_node.name
-        if isinstance(value, Source):
-            return value.tensor.name
         if _is_part(graph_node) and graph_node.args[0] in self.called:
             return f"{graph_node.args[0].name}_{graph_node.args[1]}"
+        if isinstance(value, Source):
+            return value.tensor.name
         return self.names[value]
 
     def _tensor(self, graph_node: fx.Node) -> Tensor:
@@ -326,6 +414,12 @@ def _plain(operator: str) -> str:
 def _is_part(graph_node: fx.Node) -> bool:
     """Return whether the node takes one result of an operator that has several."""
     return graph_node.target is operator.getitem
+
+
+def _is_laid_out(value: torch.Tensor, strides: Sequence[int]) -> bool:
+    """Return whether a tensor has these strides, wherever it has more than one element."""
+    pairs = zip(value.shape, value.stride(), strides, strict=True)
+    return all(size < 2 or here == there for size, here, there in pairs)
 
 
 def _output(name: str, value: Any) -> Tensor:

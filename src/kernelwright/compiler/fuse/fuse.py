@@ -34,7 +34,7 @@ from kernelwright.compiler.fuse.flow import (
     walk,
 )
 from kernelwright.compiler.fuse.group import lower_group
-from kernelwright.compiler.fuse.layout import is_dense, layout
+from kernelwright.compiler.fuse.layout import layout
 from kernelwright.compiler.ir.ir import Contraction, Kernel, Load, Tensor, contiguous
 
 EXPENSIVE = frozenset({"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh", "sigmoid",
@@ -78,6 +78,9 @@ class Fusion:
     are sums over windows, and not products."""
     narrow: bool = False
     """Whether convolutions at which the library is slow with channels last are own code."""
+    folded_columns: int = 0
+    """Most channels of an own convolution over which its kernel reduces; with 0, other kernels do,
+    which read all that it has written."""
     moments: bool = False
     """Whether own convolutions begin the statistics of their channels: an emitter's products have
     to add up their rows."""
@@ -108,7 +111,8 @@ def fuse(
     given: Mapping[Node, tuple[int, ...]] = _NOTHING,
 ) -> list[Group]:
     """Return the kernels that compute ``required``; nodes in ``given`` are laid out with these
-    strides if they are dense, as the module itself gives them to its caller and to operators.
+    strides, as the module itself gives them to its caller and to operators, or as their place in a
+    concatenation has them.
 
     ``after`` says, for the result of a call, which nodes the call needs (its kept arguments).
     """
@@ -346,7 +350,9 @@ class _Plan:
             for node in nodes
             if node in self.required or not members.issuperset(self.readers.get(node, ()))
         ]
-        return lower_group(name, nodes, stored or nodes[-1:], self.kept, totals=totals)
+        columns = self.fusion.folded_columns
+        stored = stored or [*nodes[-1:]]
+        return lower_group(name, nodes, stored, self.kept, totals=totals, columns=columns)
 
 
 def _reads_rows(kernel: Kernel) -> bool:
@@ -467,9 +473,7 @@ def _kept(
             name = names.get(node, f"{type(node).__name__}_{len(kept)}")
             tensor = contiguous(name, node.shape, node.dtype)
             strides = node.strides if isinstance(node, Laid) else layout(node, kept)
-            if node in given:
-                asked = replace(tensor, strides=given[node])
-                strides = asked.strides if is_dense(asked) else None
+            strides = given.get(node, strides)
             kept[node] = replace(tensor, strides=strides) if strides else tensor
     return kept
 

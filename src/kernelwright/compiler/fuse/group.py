@@ -49,12 +49,13 @@ def lower_group(
     kept: Mapping[Node, Tensor],
     *,
     totals: bool = False,
+    columns: int = 0,
 ) -> Kernel | Contraction:
     """Return the kernel that computes ``nodes`` (arguments before users) and stores those in
     ``stored``.
 
     It is a Contraction if one of the nodes is a Product. With ``totals``, sums over all of its rows
-    may be among the nodes.
+    may be among the nodes; reductions over a convolution's channels, if it has at most ``columns``.
 
     Raises:
         DoesNotFit: the nodes cannot share one loop nest.
@@ -63,7 +64,7 @@ def lower_group(
     for _ in range(MAX_SPLITS):
         try:
             if any(isinstance(node, Product) for node in nodes):
-                return tidy(_product_nest(name, nodes, stored, kept, splits))
+                return tidy(_product_nest(name, nodes, stored, kept, splits, columns))
             return tidy(_Nest(nodes, kept, splits, totals=totals).kernel(name, stored))
         except NeedsSplit as need:
             if need.axis in splits:
@@ -80,11 +81,16 @@ def _product_nest(
     stored: Sequence[Node],
     kept: Mapping[Node, Tensor],
     splits: Mapping[str, int],
+    columns: int,
 ) -> Contraction:
-    """Return a product with the pointwise values that follow it."""
+    """Return a product with the pointwise values that follow it and reductions over its columns, or
+    two products that share an operand."""
     (anchor, *twins) = (node for node in nodes if isinstance(node, Product))
-    if len(twins) > 1 or any(isinstance(node, (Fold, Running)) for node in nodes):
-        raise DoesNotFit("a third product, a reduction or a scan beside a product")
+    folds = [node for node in nodes if isinstance(node, Fold)]
+    if len(twins) > 1 or any(isinstance(node, Running) for node in nodes):
+        raise DoesNotFit("a third product or a scan beside a product")
+    if folds and (twins or not _may_fold(anchor, folds, columns)):
+        raise DoesNotFit("a reduction beside a product")
     nest = _Nest(nodes, kept, splits)
     body = nest.body
     sides: dict[str, list[Axis]] = {"batch": [], "m": [], "n": [], "k": []}
@@ -107,7 +113,8 @@ def _product_nest(
     body.define(anchor, at[: len(anchor.shape)], "acc")
     for other in twins:
         body.define(other, at[: len(other.shape)], "acc_twin")
-    nest.outer = [*sides["batch"], *sides["m"], *sides["n"]]
+    nest.outer = [*sides["batch"], *sides["m"]]
+    (nest.inner if folds else nest.outer).extend(sides["n"])
     for node in nodes:
         if node is not anchor and node not in twins:
             nest.place(node)
@@ -135,6 +142,13 @@ def _twin(nest: _Nest, anchor: Product, other: Product, at: Coordinates) -> Load
     if b.tensor.dtype != twin.tensor.dtype:
         raise DoesNotFit("two products of different types")
     return twin
+
+
+def _may_fold(anchor: Product, folds: Sequence[Fold], columns: int) -> bool:
+    """Return whether a tile of a convolution holds all channels that are reduced."""
+    n_columns = math.prod(anchor.shape[dim] for dim in anchor.n)
+    is_plain = not any(fold.op.startswith("arg") for fold in folds)
+    return anchor.tf32 and is_plain and 1 < n_columns <= columns
 
 
 def _operand(nest: _Nest, node: Node, at: Coordinates) -> tuple[Load, tuple[Op, ...], str]:

@@ -204,7 +204,8 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
         sums = {word: product(b, a) for word, b in step.sums}
     values = {word: value.reshape([x.size for x in outer]) for word, value in sums.items()}
     body = tuple(op for op in step.body if not isinstance(op, PartTotal))
-    _run_body(outer, (), body, values, memory)
+    inner = step.n if step.folds else ()
+    _run_body(outer[: len(outer) - len(inner)], inner, body, values, memory)
     for op in step.body:
         if isinstance(op, PartTotal):
             _total_of_parts(op, values[op.value], step, memory)

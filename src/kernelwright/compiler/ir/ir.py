@@ -295,7 +295,8 @@ class Contraction:
     output channels in ``n``, (input channel, kernel row, kernel column) in ``k``, and bounds on
     ``a`` for its padding. ``a`` is indexed by batch, m and k axes, ``b`` by batch, k and n axes.
     The body reads the sum under the name ``acc`` (float32) and stores what it computes; it may
-    load other tensors and has no reductions or scans, but for totals of parts of its rows.
+    load other tensors, and has no scans. A ``Reduce`` in it runs over all axes of ``n``, as a
+    softmax over the channels of a convolution does; and it may have totals of parts of its rows.
 
     An operand may be computed where it is read: ``a_made`` are then the ops that do so from the
     load ``a`` and others, and the last one's value is the operand. Rows that are gathered, and
@@ -345,6 +346,11 @@ class Contraction:
     def sums(self) -> tuple[tuple[str, Load], ...]:
         """The sums that the body reads, each with the operand that ``a`` is multiplied by."""
         return (("acc", self.b), *((("acc_twin", self.twin),) if self.twin else ()))
+
+    @property
+    def folds(self) -> tuple[Reduce, ...]:
+        """The reductions over the step's columns."""
+        return tuple(op for op in self.body if isinstance(op, Reduce))
 
     @property
     def part_totals(self) -> tuple[PartTotal, ...]:

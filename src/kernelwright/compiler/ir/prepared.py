@@ -7,6 +7,9 @@ noticed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
+
+import torch
 
 from kernelwright.compiler.ir.ir import Call, Program, Step
 from kernelwright.compiler.ir.steps import references
@@ -29,7 +32,8 @@ def made(step: Step) -> list[str]:
 
 
 def prepared_steps(program: Program) -> list[Step]:
-    """Return the steps that need only attributes which forward does not change."""
+    """Return the steps that need only attributes which forward does not change, but for those whose
+    results the caller gets: it may write to them."""
     return _prepared(program)[0]
 
 
@@ -61,15 +65,32 @@ def _prepared(program: Program) -> tuple[list[Step], set[str]]:
         if path not in changed and path.rpartition(".")[2] not in _UNCOUNTED
     }
     known -= set().union(*changes)
+    returned = _returned(program)
     found: list[Step] = []
     for position, step in enumerate(program.steps):
         inputs = needs(step) if isinstance(step, Call) else {t.name for t in step.reads}
         is_random = isinstance(step, Call) and any(word in step.target for word in _RANDOM)
-        is_fresh = made(step) and not changes[position]
+        is_fresh = made(step) and not changes[position] and returned.isdisjoint(made(step))
         if inputs and inputs <= known and is_fresh and not is_random:
             found.append(step)
             known |= set(made(step))
     return found, known
+
+
+def _returned(program: Program) -> set[str]:
+    """Return the tensors that the caller gets, and those that it gets views of."""
+    found = set(references(program.outputs))
+    for step in reversed(program.steps):
+        if isinstance(step, Call) and _is_view(step) and not found.isdisjoint(made(step)):
+            found |= needs(step)
+    return found
+
+
+def _is_view(call: Call) -> bool:
+    """Return whether results may lie in an argument's memory, as far as torch says."""
+    target = attrgetter(call.target.removeprefix("torch."))(torch)
+    schema = getattr(target, "_schema", None)
+    return schema is None or any(result.alias_info for result in schema.returns)
 
 
 def _overwritten(step: Step, seen: set[str]) -> set[str]:

@@ -48,14 +48,15 @@ def reuse_memory(program: Program) -> Program:
     free: set[str] = set()
     instead: dict[str, Tensor] = {}
     for position, step in enumerate(program.steps):
-        if isinstance(step, Kernel):  # a buffer that the kernel updates stays where it is
+        if isinstance(step, Kernel):  # what exists already, the kernel updates where it is
             stores = [store for store in _stores(step) if store.tensor.name not in given]
             for old in step.reads:
                 is_free = old.name in free - needed and readers[old.name] == {position}
                 new = next((s.tensor for s in stores if is_free and _fits(step, old, s)), None)
                 if new is not None and new.name not in instead:
                     instead[new.name] = instead.get(old.name, old)
-        free |= {tensor.name for tensor in _fresh_outputs(step)} - prepared
+        free |= {tensor.name for tensor in _fresh_outputs(step)} - prepared - given
+        given |= set(made(step))
     return _with_tensors(program, instead)
 
 

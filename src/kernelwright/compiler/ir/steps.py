@@ -41,6 +41,7 @@ _FUNCTIONS = {
         "zeros",
         "ones",
         "full",
+        "empty_strided",
         "dropout",
         "einsum",
         "lstm",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import fx
 
 from kernelwright.compiler.capture.capture import Captured
-from kernelwright.compiler.fuse.flow import Node, Source, Unsupported, walk
+from kernelwright.compiler.fuse.flow import Constant, Laid, Node, Source, Unsupported, walk
 from kernelwright.compiler.ir.capped import OPERATORS
 from kernelwright.compiler.ir.interpret import dtype_name
 from kernelwright.compiler.ir.ir import Tensor
 from kernelwright.compiler.lower.every import HANDLERS
+from kernelwright.compiler.lower.joins import Join, Slice, planned
 from kernelwright.compiler.lower.products import DEPTHWISE, NARROW_ONES, PRODUCTS
 from kernelwright.compiler.lower.sorting import SORTS
 from kernelwright.compiler.lower.table import Handler, cast, result_of
@@ -40,6 +41,35 @@ class Flow:
     """Graph node that PyTorch runs → its results."""
     made_by: dict[Node, fx.Node] = field(default_factory=dict)
     """Node → the graph node that it came from."""
+    joins: Mapping[fx.Node, Join] = field(default_factory=dict)
+    """The concatenations whose parts are computed in place: calls that give views of a buffer."""
+    parts: dict[fx.Node, tuple[Node, ...]] = field(default_factory=dict)
+    """Concatenation in place → its parts."""
+    slices: dict[Node, Slice] = field(default_factory=dict)
+    """Part → its slice of the buffer."""
+
+    def read_outside(self) -> set[str]:
+        """Return the names of the concatenations in place, and of their parts, whose layout PyTorch
+        or the caller would see, and whose own is another one."""
+        captured = self.captured
+        seen = set(returned_by(captured)) | {
+            n
+            for n in captured.graph.nodes
+            if n.users.keys() & (self.calls.keys() - self.joins.keys())
+        }
+        found = set()
+        for node in viewed(seen):
+            value = self.values.get(node)
+            if node in self.joins and value.tensor.strides != tuple(node.meta["val"].stride()):
+                found.add(node.name)
+            elif value in self.slices:
+                found |= {
+                    leaf.name
+                    for join in self.joins.values()
+                    for leaf in join.leaves
+                    if self.values[leaf] is value
+                }
+        return found
 
 
 def name_of(node: fx.Node) -> str:
@@ -63,27 +93,68 @@ def to_flow(
     convolutions: bool = True,
     depthwise: bool = False,
     narrow: bool = False,
+    apart: Collection[str] = (),
 ) -> Flow:
     """Return the nodes of ``captured``; graph nodes whose names are in ``called`` become calls.
 
     With ``products``, matrix products and sorts become nodes, too, and ``convolutions`` with them;
     with ``depthwise`` alone, those convolutions that are no products; with ``narrow``, those at
-    which the library is slow.
+    which the library is slow. Concatenations in ``apart``, and parts of others, have memory of
+    their own.
     """
     some = NARROW_ONES if narrow else DEPTHWISE if depthwise else {}
     more = PRODUCTS | SORTS if products else some
     if not convolutions and not depthwise:
         more = {name: handler for name, handler in more.items() if not name.startswith("conv")}
     flow = Flow(captured, HANDLERS | more)
+    returned = set(returned_by(captured))
+    own = {
+        name
+        for name, handler in flow.handlers.items()
+        if handler in (PRODUCTS.get(name), NARROW_ONES.get(name))
+    }
+    flow.joins = planned(captured.graph, returned, own, {*called, *apart})
     for node in captured.graph.nodes:
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.Tensor):
                 flow.values[node] = _source(node.name, node.meta["val"])
         elif node.op == "call_function" and node.users:
-            _add(flow, node, node.name in called)
+            if node in flow.joins:
+                _join(flow, node, apart)
+            else:
+                _add(flow, node, node.name in called)
         elif node.op not in ("call_function", "output"):
             raise Unsupported(f"a graph node of kind {node.op}")
     return flow
+
+
+def returned_by(captured: Captured) -> Iterator[fx.Node]:
+    """Yield the values that the caller and the updated buffers need in memory."""
+    found: list[fx.Node] = []
+    fx.node.map_arg(captured.outputs, found.append)
+    yield from found
+    names = {name for name, _ in captured.mutations} | set(captured.assumptions)
+    yield from (node for node in captured.graph.nodes if node.name in names)
+
+
+def _join(flow: Flow, node: fx.Node, apart: Collection[str]) -> None:
+    """Make the node a view of its buffer, and its parts what is computed there."""
+    join = flow.joins[node]
+    parts = []
+    for leaf, start in zip(join.leaves, join.starts(), strict=True):
+        place = Slice(join.buffer, join.dim, start)
+        part = next((part for part, at in flow.slices.items() if at == place), None)
+        if part is None:
+            part = flow.values[leaf]
+            if isinstance(part, (Source, Constant)) or part in flow.slices or leaf.name in apart:
+                part = Laid(part.shape, part.dtype, part, join.buffer.strides)
+                flow.made_by[part] = node
+            flow.slices[part] = place
+        parts.append(part)
+    flow.parts[node] = tuple(parts)
+    tensor = replace(tensor_of(node.name, node.meta["val"]), strides=join.buffer.strides)
+    result = Source(tensor.shape, tensor.dtype, tensor)
+    flow.values[node], flow.calls[node] = result, (result,)
 
 
 def _source(name: str, value: torch.Tensor) -> Source:
@@ -193,4 +264,16 @@ def is_view(node: fx.Node) -> bool:
     return node.op == "call_function" and name_of(node) in VIEWS
 
 
-__all__ = ["Flow", "Node", "is_view", "name_of", "tensor_of", "to_flow"]
+def viewed(nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
+    """Yield the nodes, and the values that they are views of."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        schema = getattr(node.target, "_schema", None)
+        aliases = schema is not None and any(result.alias_info for result in schema.returns)
+        if aliases or node.target is operator.getitem:
+            stack += node.all_input_nodes[:1]
+
+
+__all__ = ["Flow", "Node", "is_view", "name_of", "tensor_of", "to_flow", "viewed"]

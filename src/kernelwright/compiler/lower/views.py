@@ -20,6 +20,7 @@ from kernelwright.compiler.fuse.flow import (
     reshape,
     row,
 )
+from kernelwright.compiler.lower.joins import MOST_PARTS
 from kernelwright.compiler.lower.table import Result, cast, constant, lowers, operand, point
 
 _SCAN_START = {"sum": 0, "prod": 1}
@@ -175,7 +176,7 @@ def cat(result: Result, parts: Sequence[Node], dim: int = 0) -> Node:
     """Lower a concatenation as bounded loads of every part, selected by position."""
     dim %= len(result.shape)
     parts = [part for part in parts if part.shape != (0,)]
-    if len(parts) > 4:
+    if len(parts) > MOST_PARTS:
         raise Unsupported("a concatenation of many parts")
     if (scan := _delayed_scan(result, parts, dim)) is not None:
         return scan

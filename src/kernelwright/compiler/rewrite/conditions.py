@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from kernelwright.compiler.lower.graph import name_of
+from kernelwright.compiler.lower.graph import name_of, viewed
 from kernelwright.compiler.rewrite.pattern import Bindings
 from kernelwright.compiler.rewrite.terms import rank_of, real_value, shape_of, term_of
 
@@ -103,8 +103,20 @@ def causal_attention(found: Bindings) -> dict[str, Any] | None:
 
 
 def computed(found: Bindings) -> dict[str, Any] | None:
-    """x is computed in the graph."""
-    return {} if found["x"].op == "call_function" else None
+    """x is computed in the graph, and the caller does not get both it and the match."""
+    x, node = found["x"], found[""][0]
+    if x.op != "call_function":
+        return None
+    is_new = [*viewed([x])] == [x] and len(x.users) == 1
+    return {} if is_new or not _is_returned(node) else None
+
+
+def _is_returned(node: fx.Node) -> bool:
+    """Whether the caller, or a buffer, gets the node or a view of it."""
+    return any(
+        user.op == "output" or (node in viewed([user]) and _is_returned(user))
+        for user in node.users
+    )
 
 
 def number(found: Bindings) -> dict[str, Any] | None:
@@ -159,13 +171,17 @@ def _reduced_shape(found: Bindings) -> list[int]:
 
 
 def never_negative(found: Bindings) -> dict[str, Any] | None:
-    """x is the result of an operator whose values are never below zero."""
+    """x is the result of an operator whose values are never below zero, and the caller does not get
+    both it and the match."""
     term = term_of(found["x"]) if isinstance(found["x"], fx.Node) else None
     if term is None:
         return None
     if term.op == "clamp":
-        return {} if term.args[1] is not None and term.args[1] >= 0 else None
-    return {} if term.op in _NON_NEGATIVE else None
+        low, high = term.args[1:]  # the upper one wins where they cross
+        is_one = low is not None and low >= 0 and (high is None or high >= 0)
+    else:
+        is_one = term.op in _NON_NEGATIVE
+    return computed(found) if is_one else None
 
 
 def limited(found: Bindings) -> dict[str, Any] | None:
@@ -177,10 +193,11 @@ def limited(found: Bindings) -> dict[str, Any] | None:
     term = term_of(value) if isinstance(value, fx.Node) else None
     if term is None or term.op != "clamp" or dtype != torch.float32:
         return None
-    low, high = term.args[1:]
-    if low is None or high is None or not 0 <= high - low <= WIDEST_RANGE:
+    if None in term.args[1:]:
         return None
-    return {"top": float(high), "dims": [found["dim"]]}
+    low, high = torch.tensor(term.args[1:], dtype=torch.float32).tolist()  # as torch rounds them
+    is_narrow = 0 <= high - low <= WIDEST_RANGE
+    return {"top": high, "dims": [found["dim"]]} if is_narrow else None
 
 
 def nested_limits(found: Bindings) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from kernelwright.compiler.capture.recurrent import CELLS
 from kernelwright.compiler.capture.structures import mapped
 from kernelwright.compiler.ir.ir import Ref
 from kernelwright.compiler.lower.graph import name_of
+from kernelwright.compiler.rewrite import dense
 from kernelwright.compiler.rewrite.conditions import ASSUMES
 from kernelwright.compiler.rewrite.pattern import build, call, match, operator_of, parsed
 from kernelwright.compiler.rewrite.table import RULES, Rule
@@ -25,9 +26,11 @@ graph smaller or moves an operator towards the inputs; the limit stops a table w
 reverse."""
 
 
-def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured, tuple[str, ...]]:
+def rewrite(
+    captured: Captured, rules: Sequence[Rule] = RULES, *, least_bytes: int = dense.LEAST_BYTES
+) -> tuple[Captured, tuple[str, ...]]:
     """Return the rewritten graph, and the names of the rules in the order in which they were
-    applied."""
+    applied. ``least_bytes``: see ``dense.statistics_of_parts``."""
     captured = _copy(captured)
     graph = captured.graph
     applied: list[str] = []
@@ -38,6 +41,8 @@ def rewrite(captured: Captured, rules: Sequence[Rule] = RULES) -> tuple[Captured
         if rule is None:
             break
         applied.append(rule.name)
+    if rules and dense.statistics_of_parts(graph, least_bytes):
+        applied.append(dense.NAME)
     _laid_out_once(graph)
     (output,) = (node for node in graph.nodes if node.op == "output")
     returned, mutated, assumed = output.args[0]

@@ -110,6 +110,6 @@ def call(graph: fx.Graph, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
     node = graph.create_node("call_function", target, args, kwargs, name=op)
     values, named = fx.node.map_arg((args, kwargs), lambda arg: arg.meta["val"])
     fake = next(arg.meta["val"] for arg in node.all_input_nodes)
-    with fake.fake_mode:
+    with fake.fake_mode, torch.no_grad():
         node.meta["val"] = target(*values, **named)
     return node

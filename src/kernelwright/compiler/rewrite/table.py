@@ -172,7 +172,7 @@ _SUM = "the sum is linear: Σⱼ (Σᵢ xᵢ wⱼᵢ + bⱼ) = Σᵢ xᵢ (Σⱼ
 RULES: tuple[Rule, ...] = (
     Rule(
         "a copy is the value that it copies", "clone(x)", "x", on.computed,
-        "x is not an argument or attribute, so that nobody sees the difference",
+        "x is no argument or attribute, and the caller does not get both or a view of x",
         "values of the captured graph never change",
     ),
     *_attention(),
@@ -242,7 +242,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "relu of what is never negative is the identity", "relu(x)", "x", on.never_negative,
-        "x comes from relu, sigmoid, softmax, exp, abs, square or a clamp from 0 up",
+        "x comes from relu, sigmoid, softmax, exp, abs, square or a clamp from 0 up, and the "
+        "caller does not get both",
         "max(x, 0) = x for x ≥ 0",
     ),
     Rule(

@@ -14,8 +14,15 @@ from typing import Any
 
 import torch
 
-from kernelwright.judge.compare.expected import USELESS
-from kernelwright.judge.compare.measures import all_finite, furthest, is_one_number
+from kernelwright.judge.compare.expected import MOST_TYPICAL, USELESS
+from kernelwright.judge.compare.measures import (
+    all_finite,
+    finite_in_both,
+    furthest,
+    is_one_number,
+    row_scale,
+    typical_error,
+)
 from kernelwright.judge.perturb.accepted import accepted_parts
 from kernelwright.judge.perturb.buffers import (
     from_zero,
@@ -75,7 +82,7 @@ def sets_of_weights(
     again = cache(again)  # at most one is made
     kept = constants(module, again)
     other = with_other_buffers(module, again, partial(is_borne, runs[0], instead_of=module))
-    other = randomised(other, seed, runs[0], kept)
+    other = randomised(other, seed, runs[0], kept, run_moved=runs[1])
     sets = {USUAL: other, AS_MADE: module}
     n_bytes = bytes_of(weights_of(other))
     if other is not module and has_room(n_bytes):
@@ -127,24 +134,56 @@ def _are_few(x: torch.Tensor) -> bool:
 
 
 def randomised(
-    module: torch.nn.Module, seed: int, run: Run, kept: Collection[str] = ()
+    module: torch.nn.Module,
+    seed: int,
+    run: Run,
+    kept: Collection[str] = (),
+    *,
+    run_moved: Run | None = None,
 ) -> torch.nn.Module:
     """Make a copy with the boldest weights with which ``run`` stays finite; parameters to be
-    ``kept`` keep their values. The module itself is returned if there is nothing to change."""
+    ``kept`` keep their values. The module itself is returned if there is nothing to change.
 
-    def made(*, is_bold: bool) -> torch.nn.Module:
+    With ``run_moved``, whose inputs are moved in their last digits, batch norms of narrow networks
+    get no small variances where these leave no digits.
+    """
+
+    def made(*, is_bold: bool, has_small: bool = True) -> torch.nn.Module:
         twin = copied(module)
-        randomise_weights(twin, seed, is_bold=is_bold, kept=kept)
+        randomise_weights(twin, seed, is_bold=is_bold, has_small=has_small, kept=kept)
         return twin
 
     bold = made(is_bold=True)
     if _are_same(module, bold):
         return module
     bears = partial(is_borne, run, instead_of=module)
-    if bears(bold):
+    is_bold_borne = bears(bold)
+    if is_bold_borne and (run_moved is None or _has_digits(bold, run, run_moved)):
+        return bold
+    # In each of fifty layers small variances overflow, or leave no digits of bfloat16.
+    even = made(is_bold=True, has_small=False)
+    if not _are_same(bold, even) and bears(even):
+        return even
+    if is_bold_borne:
         return bold
     mild = emboldened(copied(module), made(is_bold=False), bears, MOST_TRIES)
     return emboldened(mild, bold, bears, MOST_TRIES)
+
+
+def _has_digits(module: torch.nn.Module, run: Run, run_moved: Run) -> bool:
+    """Whether results with these weights hardly move, but for single numbers, when inputs move in
+    their last digits; results that are not narrow do not count."""
+    try:
+        pairs = [*zip(flatten(run(module)), flatten(run_moved(module)), strict=True)]
+    except FAILURES:
+        return False
+    for one, other in pairs:
+        if one.is_floating_point() and one.element_size() < 4:
+            exact, finite = one.double(), finite_in_both(other, one)
+            moved = typical_error(other, exact, finite, row_scale(exact))
+            if not moved <= MOST_TYPICAL:
+                return False
+    return True
 
 
 def _are_same(module: torch.nn.Module, other: torch.nn.Module) -> bool:
@@ -188,9 +227,15 @@ def is_borne(run: Run, twin: torch.nn.Module, *, instead_of: torch.nn.Module) ->
 
 @torch.no_grad()
 def randomise_weights(
-    module: torch.nn.Module, seed: int, *, is_bold: bool = False, kept: Collection[str] = ()
+    module: torch.nn.Module,
+    seed: int,
+    *,
+    is_bold: bool = False,
+    has_small: bool = True,
+    kept: Collection[str] = (),
 ) -> None:
-    """Give every parameter, and the running statistics of batch norms, random values.
+    """Give every parameter, and the running statistics of batch norms, random values; ``has_small``
+    says whether some of their variances are small.
 
     Parameters to be ``kept`` keep their values, and rows for padding stay zero. Both parts of
     complex numbers change independently. Bold weights get both signs, none is so small that it has
@@ -212,7 +257,7 @@ def randomise_weights(
                 small = torch.rand(var.shape, generator=draw) < SMALL_SHARE
                 small[torch.randint(len(small), (), generator=draw)] = True
                 sizes = 0.5 + torch.rand(var.shape, generator=draw)
-                var.copy_(sizes * torch.where(small, SMALL_VARIANCE, 1.0))
+                var.copy_(sizes * torch.where(small & has_small, SMALL_VARIANCE, 1.0))
     if is_bold:
         randomise_buffers(module, draw)
 

@@ -118,7 +118,7 @@ class Expectations:
         narrow = narrowest(leaves([arguments, list(forward.state(draw.weights).values())]))
         by_row = not check.tolerance.by_output
         expected = expect(own, exact, growth_ulp, by_row=by_row, narrow=narrow)
-        is_useless = expected.reference_error > USELESS
+        is_useless = not expected.is_useful
         if is_useless and check.is_own and forward.widens_all_names:
             forward.widen_fewer_names(forward.n_namings - 1)
             return self._compute(draw, arguments)

@@ -149,8 +149,7 @@ def leading(found: Sequence[Convolution], names: Set[str]) -> tuple[tuple[str, s
         return (last, own, last, fused)
     if heaviest.channels < LEAST_CHANNELS:
         return (own, own, fused, own)
-    # the library joins images of both layouts at a fifteenth of the copy rate
-    is_last = len(found) > 1 and heaviest.n_dims > 1 and "cat" not in names
+    is_last = len(found) > 1 and heaviest.n_dims > 1
     return (own, last, fused, own) if is_last else (own, fused, last, own)
 
 

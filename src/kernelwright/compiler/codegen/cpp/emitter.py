@@ -49,7 +49,7 @@ class CppEmitter:
         products."""
         if isinstance(step, (Attention, Call, Recurrence)):
             return False
-        if isinstance(step, Contraction) and not is_product(step):
+        if isinstance(step, Contraction) and (step.folds or not is_product(step)):
             return False
         return all(tensor.dtype in MEMORY for tensor in (*step.reads, *step.writes))
 

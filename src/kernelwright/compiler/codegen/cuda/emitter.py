@@ -55,7 +55,7 @@ class CudaEmitter:
             return False
         if isinstance(step, Contraction):
             is_loop = is_thin(step) and step.is_plain and not step.stretches
-            return is_loop and not step.part_totals
+            return is_loop and not (step.part_totals or step.folds)
         scans = [op for op in step.body if isinstance(op, Scan)]
         if any(op.op == "decay" for op in scans):
             return False

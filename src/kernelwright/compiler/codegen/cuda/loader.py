@@ -75,8 +75,12 @@ class Kernels:
 
 
 def aligned(tensor):
-    """The tensor, or a copy of it if wide loads would not be aligned."""
-    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
+    """The tensor, or one like it in a copy of its memory if wide loads would not be aligned."""
+    if tensor.data_ptr() % 16 == 0:
+        return tensor
+    n_spanned = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
+    own = tensor.as_strided((n_spanned,), (1,)).clone()
+    return own.as_strided(tensor.shape, tensor.stride())
 
 
 '''

@@ -9,13 +9,14 @@ Source: T. F. Chan, G. H. Golub and R. J. LeVeque, 1979, as in ``variance``.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kernelwright.compiler.codegen.gpu.axes import cone, size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, power_of_two
 from kernelwright.compiler.codegen.gpu.stages import levels, row_major
 from kernelwright.compiler.codegen.gpu.variance import Spread, spreads
-from kernelwright.compiler.ir.indexing import is_permutation
 from kernelwright.compiler.ir.ir import (
     Affine,
     Axis,
@@ -98,11 +99,22 @@ def _statistics(kernel: Kernel) -> _Statistics | None:
     if not isinstance(load, Load) or load.bounds or load.gather or load.tensor.dtype != _TYPE:
         return None
     sizes = {axis.name: axis.size for axis in (channel, *kernel.inner)}
-    is_whole = is_permutation(load.index, sizes, load.tensor.n_elements)
-    if not is_whole or scopes[apart.args[1]] != "outer":
+    if not _reads_all(load, sizes) or scopes[apart.args[1]] != "outer":
         return None
     step = load.index.coefficient(channel.name)
     return _Statistics(kernel, load.tensor, step, found[0], apart.args[1])
+
+
+def _reads_all(load: Load, sizes: Mapping[str, int]) -> bool:
+    """Return whether a load reads each element of its tensor once, which may be part of another."""
+    if load.index.axes != {name for name, size in sizes.items() if size > 1}:
+        return False
+    reach = 1
+    for step, size in sorted((step, sizes[axis]) for axis, step in load.index.terms):
+        if step < reach:
+            return False
+        reach += step * (size - 1)
+    return not load.index.offset and math.prod(sizes.values()) == load.tensor.n_elements
 
 
 def _value_of(convolution: Contraction, found: _Statistics) -> str | None:

@@ -29,9 +29,12 @@ MOST_THREADS = 512
 """Threads of a threadgroup: a kernel that needs many registers may not have 1,024."""
 _LOADER = '''\
 def aligned(tensor):
-    """The tensor, or a copy of it if wide loads would not be aligned."""
-    offset_bytes = tensor.storage_offset() * tensor.element_size()
-    return tensor if offset_bytes % 16 == 0 else tensor.clone()
+    """The tensor, or one like it in a copy of its memory if wide loads would not be aligned."""
+    if tensor.storage_offset() * tensor.element_size() % 16 == 0:
+        return tensor
+    n_spanned = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
+    own = tensor.as_strided((n_spanned,), (1,)).clone()
+    return own.as_strided(tensor.shape, tensor.stride())
 
 
 '''
@@ -53,7 +56,8 @@ class MetalEmitter(CudaEmitter):
             return supports_attention(step)
         if isinstance(step, Contraction):
             known = (t.dtype in self.language.types for t in (*step.reads, *step.writes))
-            return step.is_plain and not step.part_totals and all(known)
+            is_pointwise = not (step.part_totals or step.folds)
+            return step.is_plain and is_pointwise and all(known)
         if not isinstance(step, Kernel) or any(isinstance(op, Scan) for op in step.body):
             return False
         return super().supports(step)

@@ -36,10 +36,16 @@ from kernelwright.compiler.codegen.triton.image import (
     weight_row,
     weights,
 )
-from kernelwright.compiler.codegen.triton.kernel import RESERVED, function_text, launch_text
+from kernelwright.compiler.codegen.triton.kernel import (
+    RESERVED,
+    function_text,
+    launch_text,
+    neutral,
+)
+from kernelwright.compiler.codegen.triton.ops import held, reduce
 from kernelwright.compiler.codegen.triton.parts import FORMS
 from kernelwright.compiler.codegen.triton.split import split_inside
-from kernelwright.compiler.ir.ir import Axis, Contraction, Load, PartTotal, Stretch
+from kernelwright.compiler.ir.ir import Axis, Contraction, Load, PartTotal, Reduce, Stretch
 
 _OWN = (
     "m", "n", "k", "tap", "rest", "step", "live_m", "live_n", "live_k", "tile", "tile_m", "tile_n",
@@ -376,8 +382,19 @@ class ConvolutionWriter:
         for op in self.step.body:
             if isinstance(op, PartTotal):
                 self._total(op, body)
+            elif isinstance(op, Reduce):
+                self._fold(op, body)
             else:
                 body.emit(op, tile)
+
+    def _fold(self, op: Reduce, body: Body) -> None:
+        """Emit a reduction over the columns, all of which the tile has."""
+        assert self.tiles_n == 1, "the schedule's tiles have all columns"
+        dtype, lanes = held(op.dtype), self.names.new(f"{op.name}_lanes")
+        value = body.argument(op.arg, dtype)
+        self.lines.add(f"{lanes} = tl.where(live_n[None, :], {value}, {neutral(op.op, dtype)})")
+        axes = (axis.name for axis in (*self.step.batch, *self.step.m))
+        body.define(op.name, reduce(op.op, lanes, 1, dtype, keep_dims=True), op.dtype, axes)
 
     def _total(self, op: PartTotal, body: Body) -> None:
         """Emit the total of a part's rows, which are the rows of the tile."""

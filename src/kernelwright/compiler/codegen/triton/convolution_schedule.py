@@ -16,6 +16,8 @@ from kernelwright.compiler.ir.ir import Compute, Contraction
 
 LEAST_COLUMNS = 16
 """Least number of columns in a tile on tensor cores."""
+MOST_COLUMNS = 128
+"""Most columns of a tile: of a convolution with more channels, no program has all of a row."""
 LEAST_CHANNELS = 16
 """Number of channels below which a channels-last copy of the image gains nothing, and parts in
 bfloat16 are often as fast as TF32 (measured on an H200 at shapes of 3 and 8 channels)."""
@@ -51,7 +53,8 @@ def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list
     exact = [_knobs(step, "parts", layout, rows) for layout, rows in _tiles(step, channels)]
     pairs = zip(exact, rounded, strict=True)
     others = [k for pair in pairs for k in (pair if is_small or is_few else reversed(pair))]
-    shifted = [] if rows_of_part(step) else _shifted(step, descriptors=descriptors)
+    is_plain = not (rows_of_part(step) or step.folds)
+    shifted = _shifted(step, descriptors=descriptors) if is_plain else []
     if is_small:
         return [others[0], *shifted[:1], *others[1:], *shifted[1:]]
     return [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
@@ -103,7 +106,7 @@ def _tiles(step: Contraction, channels: int) -> list[tuple[str, int]]:
 
 
 def _knobs(step: Contraction, precision: str, layout: str, rows: int) -> Knobs:
-    columns = min(128, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
+    columns = min(MOST_COLUMNS, max(LEAST_COLUMNS, power_of_two(size_of(step.n))))
     image = image_of(step, layout)
     depth = 32 if size_of(step.k) > 16 else 16
     if layout == "last" and image.channel and image.channel.size % 32 == 16:
@@ -135,8 +138,10 @@ SPACE = StepSpace(
 
 def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
     """Yield knobs with one of them changed, then other layouts."""
-    rows = rows_of_part(step) or None
-    yield from (near for near in SPACE.moves(knobs) if rows in (None, near["block_m"]))
+    rows, columns = rows_of_part(step) or None, size_of(step.n) if step.folds else 0
+    for near in SPACE.moves(knobs):
+        if rows in (None, near["block_m"]) and near["block_n"] >= columns:
+            yield near
     others = (layout for layout in layouts(step) if layout != knobs["layout"])
     yield from filter(_fits, ({**knobs, "layout": layout} for layout in others))
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Set
 from functools import partial
 
 from kernelwright.compiler.codegen.base import Emitted, Schedule, Target
-from kernelwright.compiler.codegen.gpu.axes import TILED, as_loops, collapse, inclusive, is_thin
+from kernelwright.compiler.codegen.gpu.axes import (
+    TILED,
+    as_loops,
+    collapse,
+    inclusive,
+    is_thin,
+    size_of,
+)
 from kernelwright.compiler.codegen.gpu.launch import Launched, Own, assemble
 from kernelwright.compiler.codegen.gpu.runners import around_steps, with_search
 from kernelwright.compiler.codegen.gpu.schedule import (
@@ -22,6 +29,7 @@ from kernelwright.compiler.codegen.gpu.totals import sweep
 from kernelwright.compiler.codegen.triton import attention, descriptors
 from kernelwright.compiler.codegen.triton.convolution import emit_convolution
 from kernelwright.compiler.codegen.triton.convolution_schedule import (
+    MOST_COLUMNS,
     convolution_choices,
     convolution_neighbours,
     is_convolution,
@@ -63,6 +71,8 @@ class TritonEmitter:
             return False
         if isinstance(step, Contraction) and not step.is_plain:
             return {*step.operand_dtypes} <= TILED
+        if isinstance(step, Contraction) and step.folds:
+            return is_convolution(step) and size_of(step.n) <= MOST_COLUMNS
         if isinstance(step, Contraction):
             return is_convolution(step) or not (step.stretches or step.part_totals)
         directions = {op.reverse for op in step.body if isinstance(op, Scan)}

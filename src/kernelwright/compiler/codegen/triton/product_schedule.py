@@ -160,6 +160,8 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     known = WHOLE_TILES if precision == "ieee" else narrow
     deepest = max(power_of_two(size_of(step.k)), min(tile.k for tile in known))
     tiles = [tile for tile in known if tile.k <= deepest and _holds(step, tile.m * tile.n)]
+    if step.twin:
+        tiles = [t._replace(warps=max(t.warps, _warps_of_two(t))) for t in tiles]
     if not step.is_plain and len(step.k) > 1:  # blocks within a group, whose scale is loaded once
         tiles = [tile for tile in tiles if size_of(step.k[1:]) % tile.k == 0] or tiles
     waits = waits_for_memory(step)
@@ -285,6 +287,11 @@ def product_neighbours(
         is_possible = not is_scaled or _has_rows_to_scale(step, moved)
         if is_possible and _holds(step, moved["block_m"] * moved["block_n"]):
             yield moved
+
+
+def _warps_of_two(tile: Tile) -> int:
+    """Return the warps that hold two products' sums of a tile, as many each as of the largest."""
+    return 8 * 2 * tile.m * tile.n // MOST_SUMS
 
 
 def _holds(step: Contraction, n_sums: int) -> bool:
