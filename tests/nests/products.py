@@ -106,6 +106,36 @@ def product_float16() -> Program:
     return product(64, 32, 64, "float16")
 
 
+def gated(m: int, n: int, k: int) -> Program:
+    """Two products of the same rows, of which one gates the other."""
+    (i,), (j,), (r,) = axes(f"i{m}"), axes(f"j{n}"), axes(f"r{k}")
+    x, gate, up = (
+        tensor(name, (side, r), "bfloat16") for name, side in zip("xgu", (i, j, j), strict=True)
+    )
+    body = (
+        Compute("sigmoid", "sigmoid", ("acc",), "float32"),
+        Compute("silu", "mul", ("acc", "sigmoid"), "float32"),
+        Compute("y0", "mul", ("silu", "acc_twin"), "float32"),
+        Compute("y1", "cast", ("y0",), "bfloat16"),
+        Store(tensor("y", (i, j), "bfloat16"), row_major((i, j)), "y1"),
+    )
+    step = Contraction(
+        "gated", (), (i,), (j,), (r,), full("x0", x, (i, r)), full("g0", gate, (j, r)), body,
+        twin=full("u0", up, (j, r)),
+    )  # fmt: skip
+    return program(step, inputs=(x, gate, up))
+
+
+@case
+def product_gated() -> Program:
+    return gated(16, 48, 130)
+
+
+@case
+def product_gated_of_one_row() -> Program:
+    return gated(1, 40, 300)
+
+
 @case
 def product_thin() -> Program:
     return product(64, 1, 300)

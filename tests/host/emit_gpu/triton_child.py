@@ -57,7 +57,7 @@ COMPILED = (
     "convolution", "product_even", "product_upper", "convolution_rounded", "convolution_transposed",
     "convolution_side_by_side", "convolution_totals",
     "attention_causal", "totals_packed", "totals_long", "product_unpacked", "product_gathered",
-    "product_grouped", "attention_in_a_window", "attention_capped",
+    "product_grouped", "product_gated", "attention_in_a_window", "attention_capped",
     "attention_of_a_token",
 )  # fmt: skip
 THREE, TWO = {"precision": "bf16x3_6"}, {"precision": "fp16x2_3"}

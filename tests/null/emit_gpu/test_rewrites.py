@@ -168,3 +168,32 @@ def test_no_block_reads_a_rows_first_element_where_another_writes():
         return {t.name: memory[t.name] for t in kernel.writes}
 
     torch.testing.assert_close(written_by(steps), written_by([kernel]))
+
+
+class Gated(nn.Module):
+    """A gated MLP as language models have it, with a residual."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.gate = nn.Linear(32, 48, dtype=dtype)
+        self.up = nn.Linear(32, 48, bias=False, dtype=dtype)
+        self.down = nn.Linear(48, 32, bias=False, dtype=dtype)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+@pytest.mark.parametrize("rows", [1, 16])
+@pytest.mark.parametrize("dtype, n_steps", [(torch.bfloat16, 2), (torch.float32, 3)])
+def test_a_gate_and_what_it_gates_are_one_step_in_16_bits(rows, dtype, n_steps):
+    module = Gated(dtype)
+    x = torch.randn(rows, 32, generator=torch.Generator().manual_seed(1)).to(dtype)
+    supports = TritonEmitter().supports
+    program = assemble_supported(capture(module, [x]), Fusion(twins=True), supports, products=True)
+    assert len(list(program.own())) == len(program.steps) == n_steps
+    memory = {program.inputs[0].name: x}
+    memory |= {tensor.name: module.get_parameter(path) for tensor, path in program.attributes}
+    for step in program.steps:
+        run_step(step, memory)
+    (result,) = program.steps[-1].writes
+    torch.testing.assert_close(memory[result.name], module(x), rtol=2e-2, atol=2e-2)

@@ -34,7 +34,8 @@ def anonymous(
     With ``keep_axes``, axes keep their names, because the step's knobs refer to them.
     """
     tensors = _numbering("t")
-    values = _numbering("v", {"acc": "acc"})
+    sums = [word for word, _ in step.sums] if isinstance(step, Contraction) else ["acc"]
+    values = _numbering("v", {word: word for word in sums})
     axes = str if keep_axes else _numbering("i")
 
     def axes_(group: tuple[Axis, ...]) -> tuple[Axis, ...]:

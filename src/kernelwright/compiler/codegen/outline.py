@@ -101,7 +101,8 @@ def _contraction(step: Contraction) -> tuple[Counter[str], dict[str, float]]:
     form = Counter(op.op for op in step.body if isinstance(op, (Compute, Reduce)))
     form["stretched"] += bool(step.stretches)
     b, m, n, k = map(size_of, (step.batch, step.m, step.n, step.k))
-    sizes = {"batch": b, "rows": m, "columns": n, "k": k, "flops": 2.0 * b * m * n * k}
+    flops = 2.0 * b * m * n * k * len(step.sums)
+    sizes = {"batch": b, "rows": m, "columns": n, "k": k, "flops": flops}
     return form, sizes
 
 

@@ -70,6 +70,9 @@ class Fusion:
     """Whether convolutions are own code where matrix products are."""
     few_queries: bool = False
     """Whether attention of few queries is one step: if not, it is taken apart into products."""
+    twins: bool = False
+    """Whether two products of 16 bits that share an operand, as the gate and the values of a gated
+    MLP do, are one step: an emitter's products have to add up both."""
     depthwise: bool = False
     """Whether depthwise convolutions are own code where other convolutions are the library's: they
     are sums over windows, and not products."""
@@ -305,6 +308,9 @@ class _Plan:
     def _may_join(self, node: Node, reads: set[Node], group: Group) -> bool:
         """Return whether nothing outside the group stands between it and the node, and the kernel
         keeps enough rows to run in parallel."""
+        products = [n for n in (*group.nodes, node) if isinstance(n, Product)]
+        if len(products) > 1 and not self.fusion.twins:
+            return False
         others = {r for r in reads if self.group_of.get(r) is not group}
         if any(self._depends(r, group) for r in others):
             return False

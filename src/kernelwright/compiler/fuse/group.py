@@ -25,6 +25,7 @@ from kernelwright.compiler.ir.indexing import (
     times,
 )
 from kernelwright.compiler.ir.ir import (
+    NARROW,
     Affine,
     Axis,
     Compute,
@@ -82,12 +83,13 @@ def _product_nest(
     splits: Mapping[str, int],
     columns: int,
 ) -> Contraction:
-    """Return a product with the pointwise values that follow it and reductions over its columns."""
-    (anchor, *others) = (node for node in nodes if isinstance(node, Product))
+    """Return a product with the pointwise values that follow it and reductions over its columns, or
+    two products that share an operand."""
+    (anchor, *twins) = (node for node in nodes if isinstance(node, Product))
     folds = [node for node in nodes if isinstance(node, Fold)]
-    if others or any(isinstance(node, Running) for node in nodes):
-        raise DoesNotFit("a second product or a scan beside a product")
-    if folds and not _may_fold(anchor, folds, columns):
+    if len(twins) > 1 or any(isinstance(node, Running) for node in nodes):
+        raise DoesNotFit("a third product or a scan beside a product")
+    if folds and (twins or not _may_fold(anchor, folds, columns)):
         raise DoesNotFit("a reduction beside a product")
     nest = _Nest(nodes, kept, splits)
     body = nest.body
@@ -107,19 +109,39 @@ def _product_nest(
         a_made, a_dtype = (), ""
     else:
         a, a_made, a_dtype = _operand(nest, anchor.a, at)
-    body.define(anchor, tuple(coordinates[: len(anchor.shape)]), "acc")
+    twin = _twin(nest, anchor, twins[0], at) if twins else None
+    body.define(anchor, at[: len(anchor.shape)], "acc")
+    for other in twins:
+        body.define(other, at[: len(other.shape)], "acc_twin")
     nest.outer = [*sides["batch"], *sides["m"]]
     (nest.inner if folds else nest.outer).extend(sides["n"])
     for node in nodes:
-        if node is not anchor:
+        if node is not anchor and node not in twins:
             nest.place(node)
     for node in stored:
         body.store(node, body.home[node])
     axes = {side: tuple(members) for side, members in sides.items()}
     return Contraction(
         name, **axes, a=a, b=b, body=tuple(body.ops), stretches=stretches, tf32=anchor.tf32,
-        a_made=a_made, b_made=b_made, dtypes=(a_dtype, b_dtype), groups=groups,
+        a_made=a_made, b_made=b_made, dtypes=(a_dtype, b_dtype), groups=groups, twin=twin,
     )  # fmt: skip
+
+
+def _twin(nest: _Nest, anchor: Product, other: Product, at: Coordinates) -> Load:
+    """Return the load of the operand by which ``other`` multiplies what ``anchor`` multiplies."""
+    both = (anchor, other)
+    forms = {(p.shape, p.folded, p.batch, p.m, p.n, p.dtype) for p in both}
+    if len(forms) > 1 or any(p.ends or isinstance(p.a, Stretched) for p in both):
+        raise DoesNotFit("two products of different forms")
+    loads = [_operand(nest, operand, at) for p in both for operand in (p.a, p.b)]
+    if any(load.bounds or made for load, made, _ in loads):
+        raise DoesNotFit("two products of operands that are not in memory")
+    (first, b, second, twin) = (load for load, _, _ in loads)
+    if replace(first, name="") != replace(second, name="") or first.tensor.dtype not in NARROW:
+        raise DoesNotFit("two products that share no operand of 16 bits")
+    if b.tensor.dtype != twin.tensor.dtype:
+        raise DoesNotFit("two products of different types")
+    return twin
 
 
 def _may_fold(anchor: Product, folds: Sequence[Fold], columns: int) -> bool:

@@ -190,6 +190,7 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
         b = operand(load, step.b_made, step.dtypes[1], step.k, step.n)
         return torch.bmm(a.to(wide), b.to(wide))
 
+    outer = (*step.batch, *step.m, *step.n)
     if step.groups:
         acc = torch.zeros(a.shape[0], a.shape[1], math.prod(x.size for x in step.n), dtype=wide)
         start = 0
@@ -198,10 +199,10 @@ def _run_contraction(step: Contraction, memory: Memory) -> None:
             index = replace(index, offset=index.offset + number * step.groups.step)
             acc[:, start:end] = product(replace(step.b, index=index), a[:, start:end])
             start = end
+        sums = {"acc": acc}
     else:
-        acc = product(step.b, a)
-    outer = (*step.batch, *step.m, *step.n)
-    values = {"acc": acc.reshape([x.size for x in outer])}
+        sums = {word: product(b, a) for word, b in step.sums}
+    values = {word: value.reshape([x.size for x in outer]) for word, value in sums.items()}
     body = tuple(op for op in step.body if not isinstance(op, PartTotal))
     inner = step.n if step.folds else ()
     _run_body(outer[: len(outer) - len(inner)], inner, body, values, memory)

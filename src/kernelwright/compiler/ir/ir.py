@@ -322,11 +322,15 @@ class Contraction:
     dtypes: tuple[str, str] = ("", "")
     """The types of operands that are computed; empty for those that are loads."""
     groups: Groups | None = None
+    twin: Load | None = None
+    """A second operand like ``b``, as a gate's weights are beside those of what it gates. The body
+    reads the sums of ``a`` times it under the name ``acc_twin``."""
 
     @property
     def ops(self) -> tuple[Op, ...]:
         """All operations: those of the operands, then those of the epilogue."""
-        return (self.a, self.b, *self.a_made, *self.b_made, *self.body)
+        twin = (self.twin,) if self.twin else ()
+        return (self.a, self.b, *twin, *self.a_made, *self.b_made, *self.body)
 
     @property
     def operand_dtypes(self) -> tuple[str, str]:
@@ -336,7 +340,12 @@ class Contraction:
     @property
     def is_plain(self) -> bool:
         """Whether it is one product, or a convolution, of two operands that are in memory."""
-        return not (self.a_made or self.b_made or self.groups)
+        return not (self.a_made or self.b_made or self.groups or self.twin)
+
+    @property
+    def sums(self) -> tuple[tuple[str, Load], ...]:
+        """The sums that the body reads, each with the operand that ``a`` is multiplied by."""
+        return (("acc", self.b), *((("acc_twin", self.twin),) if self.twin else ()))
 
     @property
     def folds(self) -> tuple[Reduce, ...]:

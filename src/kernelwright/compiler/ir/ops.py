@@ -98,7 +98,8 @@ def mapped(nest: Nest, change: Callable[[Any], Any]) -> Nest:
     if isinstance(nest, Kernel):
         return replace(nest, body=tuple(map(change, nest.body)))
     parts = {name: tuple(map(change, getattr(nest, name))) for name in _PARTS}
-    return replace(nest, a=change(nest.a), b=change(nest.b), **parts)
+    twin = change(nest.twin) if nest.twin else None
+    return replace(nest, a=change(nest.a), b=change(nest.b), twin=twin, **parts)
 
 
 _PARTS = ("a_made", "b_made", "body")

@@ -83,7 +83,7 @@ def _joined(nest: Nest) -> Nest:
 
 def _numbered(body: tuple[Op, ...]) -> tuple[Op, ...]:
     """Rename values by their operator and position: exp_3 is an exp, defined fourth."""
-    names: dict[str, str] = {"acc": "acc"}
+    names: dict[str, str] = {"acc": "acc", "acc_twin": "acc_twin"}
     renamed: list[Op] = []
     for position, op in enumerate(body):
         if not isinstance(op, Store):

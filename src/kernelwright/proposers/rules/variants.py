@@ -51,7 +51,9 @@ def variants(device_kind: str) -> tuple[Variant, ...]:
     full = Fusion(join_rows=many_rows, short_row=short_row, totals=SHORT_ROW, again=again)
     if device_kind == "metal":  # no time chooses: the more is own code, the better
         full = replace(full, least_attention=0)
-    own = replace(full, in_tiles=IN_TILES, few_queries=True, folded_columns=MOST_COLUMNS)
+    own = replace(
+        full, in_tiles=IN_TILES, few_queries=True, twins=True, folded_columns=MOST_COLUMNS
+    )
     if device_kind == "cuda":  # on CUDA the library adds a convolution's bias in a separate pass
         tensor_cores = (*RULES, *ROUNDED, *STEPS)
         library = (*tensor_cores, *BIASES)

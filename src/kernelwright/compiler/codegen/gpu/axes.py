@@ -168,7 +168,8 @@ def is_thin(step: Contraction) -> bool:
     float64."""
     if not {*step.operand_dtypes} <= TILED:
         return True
-    return step.is_plain and min(size_of(step.m), size_of(step.n)) < 4
+    is_in_memory = step.is_plain or step.twin is not None
+    return is_in_memory and min(size_of(step.m), size_of(step.n)) < 4
 
 
 def as_loops(step: Contraction) -> Kernel:
@@ -179,17 +180,18 @@ def as_loops(step: Contraction) -> Kernel:
     are computed, groups of rows, and totals of parts.
     """
     wide = "float64" if step.a.tensor.dtype == "float64" else "float32"
+    factors = dict(zip(("b", "twin"), step.sums, strict=False))
     product: list[Op] = [
         replace(step.a, name="a"),  # both may be parts of one tensor
-        replace(step.b, name="b"),
-        Compute("a_wide", "cast", ("a",), wide),
-        Compute("b_wide", "cast", ("b",), wide),
+        *(replace(load, name=b) for b, (_, load) in factors.items()),
+        *(Compute(f"{x}_wide", "cast", (x,), wide) for x in ("a", *factors)),
     ]
-    if step.k:
-        product.append(Compute("a_times_b", "mul", ("a_wide", "b_wide"), wide))
-        product.append(Reduce("acc", "sum", "a_times_b", wide))
-    else:  # a sum of one product
-        product.append(Compute("acc", "mul", ("a_wide", "b_wide"), wide))
+    for b, (word, _) in factors.items():
+        if step.k:
+            product.append(Compute(f"a_times_{b}", "mul", ("a_wide", f"{b}_wide"), wide))
+            product.append(Reduce(word, "sum", f"a_times_{b}", wide))
+        else:  # a sum of one product
+            product.append(Compute(word, "mul", ("a_wide", f"{b}_wide"), wide))
     outer = (*step.batch, *step.m, *step.n)
     return Kernel(step.name, outer, step.k, (*product, *step.body), step.origin)
 

@@ -371,15 +371,25 @@ def split_k(step: Contraction, parts: int) -> Stages:
         step, lambda op: split_axis(op, axis.name, pieces, axis.size, covers_exactly=exact)
     )
     outer = (*step.batch, *step.m, *step.n)
-    sums = contiguous(f"{step.name}_sums", (part.size, *(axis.size for axis in outer)), "float32")
+    shape = (part.size, *(axis.size for axis in outer))
     at = row_major((part, *outer))
+    names = {"acc": f"{step.name}_sums", "acc_twin": f"{step.name}_sums_of_twin"}
+    sums = {word: contiguous(names[word], shape, "float32") for word, _ in step.sums}
     product = replace(
         cut, name=f"{step.name}_parts", batch=(part, *step.batch), k=(within,),
-        body=(Store(sums, at, "acc"),),
+        body=tuple(Store(tensor, at, word) for word, tensor in sums.items()),
     )  # fmt: skip
-    body = (Load("acc_part", sums, at), Reduce("acc", "sum", "acc_part", "float32"), *step.body)
+    added = (
+        op
+        for word, tensor in sums.items()
+        for op in (
+            Load(f"{word}_part", tensor, at),
+            Reduce(word, "sum", f"{word}_part", "float32"),
+        )
+    )
+    body = (*added, *step.body)
     whole = Kernel(f"{step.name}_whole", outer, (part,), body, step.origin)
-    return Stages((product, whole), (sums,))
+    return Stages((product, whole), tuple(sums.values()))
 
 
 def row_major(axes: tuple[Axis, ...]) -> Affine:

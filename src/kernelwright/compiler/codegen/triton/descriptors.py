@@ -64,6 +64,7 @@ class Matrix:
 def matrix_of(step: Contraction, letter: str) -> Matrix | None:
     """Return operand ``letter`` as a matrix of tiles; None if it has no descriptor."""
     load, side = (step.a, step.m) if letter == "a" else (step.b, step.n)
+    load = step.twin if letter == "twin" and step.twin else load
     made = step.a_made if letter == "a" else step.b_made
     n_bytes = BYTES.get(load.tensor.dtype, 1)
     if made or load.bounds or load.gather or load.index.offset or step.batch or n_bytes > 2:

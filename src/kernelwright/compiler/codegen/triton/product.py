@@ -43,7 +43,7 @@ _OWN = (
     "a_in_three", "b_in_three", "a_in_two", "b_in_two", "a_inverse", "b_inverse", "low", "zero",
     "nothing", "exact", "a_k", "b_k", "piece", "start", "row", "column", "live_row", "live_column",
     "g", "ends", "starts", "tiles", "up_to", "group_of_rows", "own", "first", "a_tiles", "b_tiles",
-    "pair", "a_even", "a_odd", "b_even", "b_odd",
+    "pair", "a_even", "a_odd", "b_even", "b_odd", "twin", "acc_twin", "twin_tiles",
 )  # fmt: skip
 """Names that the product's own statements use."""
 LEAST_JOINED = 64
@@ -86,12 +86,13 @@ class _Writer:
         }  # fmt: skip
         is_split = self.form and knobs["split"] == "before"
         self.parts = Parts.of(step, self.form, self.block) if is_split else None
-        rows = self.parts.rows if self.parts else {"a": None, "b": None}
-        self.rows: Mapping[str, Rows | None] = rows
+        self.letters = ("a", "b", *(("twin",) if step.twin else ()))
+        no_rows: dict[str, Rows | None] = dict.fromkeys(self.letters)
+        self.rows: Mapping[str, Rows | None] = self.parts.rows if self.parts else no_rows
         large = any(rows and rows.n_elements >= _LARGE for rows in self.rows.values())
         self.wide = needs_int64(step) or large
         self.descriptors = bool(knobs.get("descriptors")) and not self.wide
-        found = {letter: matrix_of(step, letter) for letter in "ab" if not self.form}
+        found = {letter: matrix_of(step, letter) for letter in self.letters if not self.form}
         self.tiles = {x: matrix for x, matrix in found.items() if matrix and self.descriptors}
         self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
@@ -101,7 +102,7 @@ class _Writer:
         self.axis: dict[str, str] = {}
         self.numbers: set[str] = set()
         self.precision = knobs["precision"]
-        self.made = {"a": step.a_made, "b": step.b_made}
+        self.made = {"a": step.a_made, "b": step.b_made, "twin": ()}
         self.halves = {letter: self._halves(made) for letter, made in self.made.items()}
         self.bodies = {x: Body(self.lines, self.names, interpreted=interpreted) for x in "ab"}
         self.along_k: set[str] = set()
@@ -135,9 +136,12 @@ class _Writer:
             "a": self._start("a", self.step.a, (*self.step.batch, *self.step.m)),
             "b": self._start("b", self.step.b, (*self.step.batch, *self.step.n)),
         }
+        if self.step.twin:
+            starts["twin"] = self._start("twin", self.step.twin, (*self.step.batch, *self.step.n))
         if self.step.groups and starts["b"]:
             self.lines.add(f"{starts['b']} += group_of_rows * {self.step.groups.step}")
-        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
+        for word, _ in self.step.sums:
+            self.lines.add(f"{word} = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
         self.lines.add(*(self.form.before() if self.form else ()))
         self.lines.add(f"for start in range(0, {self._end_of_k()}, BLOCK_K):")
         self.lines.depth += 1
@@ -269,7 +273,7 @@ class _Writer:
     # --- the loop over k -------------------------------------------------------------------
 
     def _loop(self, starts: Mapping[str, str]) -> None:
-        if not all(self.rows[letter] or letter in self.tiles for letter in "ab"):
+        if not all(self.rows[letter] or letter in self.tiles for letter in self.letters):
             start = "start.to(tl.int64)" if self.wide else "start"
             self.lines.add(f"k = {start} + tl.arange(0, BLOCK_K)")
             mask = ""
@@ -280,9 +284,12 @@ class _Writer:
         elif self.form and not self.descriptors:
             self.lines.add("k = start + tl.arange(0, BLOCK_K)")
         self._operand("a", self.step.a, starts["a"], rows=self.step.m)
-        self._operand("b", self.step.b, starts["b"], rows=self.step.n)
+        for letter, (_, load) in zip(self.letters[1:], self.step.sums, strict=True):
+            self._operand(letter, load, starts[letter], rows=self.step.n)
         if not self.form:
-            self.lines.add(f"acc = tl.dot(a, b, acc{self._precision()})")
+            precision = self._precision()
+            for letter, (word, _) in zip(self.letters[1:], self.step.sums, strict=True):
+                self.lines.add(f"{word} = tl.dot(a, {letter}, {word}{precision})")
             return
         if not self.parts:
             for letter in "ab":
@@ -327,7 +334,8 @@ class _Writer:
             wanted = "" if len(dtypes) == 1 and self.precision == "native" else "bfloat16"
         elif len(dtypes) == 1 and not self.interpreted:
             wanted = ""
-        for letter, dtype in zip("ab", self.step.operand_dtypes, strict=True):
+        of_a, of_b = self.step.operand_dtypes
+        for letter, dtype in zip(self.letters, (of_a, of_b, of_b), strict=False):
             if wanted and dtype != wanted:
                 self.lines.add(f"{letter} = {letter}.to({TYPES[wanted]})")
         if not wanted and dtypes <= narrow - {"bfloat16"}:
@@ -578,5 +586,6 @@ class _Writer:
         body = Body(self.lines, self.names, interpreted=self.interpreted)
         outer = frozenset(a.name for a in (*self.step.batch, *self.step.m, *self.step.n))
         body.values["acc"] = Value(sums, "float32", outer)
+        body.values["acc_twin"] = Value("acc_twin", "float32", outer)
         for op in self.step.body:
             body.emit(op, tile)

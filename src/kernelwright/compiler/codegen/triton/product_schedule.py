@@ -159,7 +159,9 @@ def _whole_choices(step: Contraction, precision: str) -> list[Knobs]:
     narrow = FLOAT8_TILES if is_float8 else HALF_TILES
     known = WHOLE_TILES if precision == "ieee" else narrow
     deepest = max(power_of_two(size_of(step.k)), min(tile.k for tile in known))
-    tiles = [tile for tile in known if tile.k <= deepest]
+    tiles = [tile for tile in known if tile.k <= deepest and _holds(step, tile.m * tile.n)]
+    if step.twin:
+        tiles = [t._replace(warps=max(t.warps, _warps_of_two(t))) for t in tiles]
     if not step.is_plain and len(step.k) > 1:  # blocks within a group, whose scale is loaded once
         tiles = [tile for tile in tiles if size_of(step.k[1:]) % tile.k == 0] or tiles
     waits = waits_for_memory(step)
@@ -252,6 +254,8 @@ def _whole_cost(step: Contraction, tile: Tile) -> float:
 SHARING_SUMS = 128 * 64
 """Largest tile of a product that waits for memory: several programs then share a processor, and
 while some wait others load. A tile of 128 x 256 takes all 255 registers of its threads."""
+MOST_SUMS = 128 * 256
+"""Most sums of a program: 8 warps hold no more in registers."""
 WAITING = 2.0
 """Number of times that memory takes as long as arithmetic from which a product waits for it."""
 STAGES = (2, 3, 4, 5)
@@ -280,8 +284,19 @@ def product_neighbours(
     elsewhere."""
     is_scaled = bool(knobs.get("split")) and _way(knobs).form.is_scaled
     for moved in _moves(step, knobs, descriptors=descriptors):
-        if not is_scaled or _has_rows_to_scale(step, moved):
+        is_possible = not is_scaled or _has_rows_to_scale(step, moved)
+        if is_possible and _holds(step, moved["block_m"] * moved["block_n"]):
             yield moved
+
+
+def _warps_of_two(tile: Tile) -> int:
+    """Return the warps that hold two products' sums of a tile, as many each as of the largest."""
+    return 8 * 2 * tile.m * tile.n // MOST_SUMS
+
+
+def _holds(step: Contraction, n_sums: int) -> bool:
+    """Whether the threads of a program hold so many sums of each of the step's products."""
+    return n_sums * len(step.sums) <= MOST_SUMS
 
 
 def _has_rows_to_scale(step: Contraction, knobs: Knobs) -> bool:
@@ -332,4 +347,4 @@ def _way(knobs: Knobs) -> Way:
 def _fits(knobs: Knobs) -> bool:
     if knobs.get("split"):
         return programs_together(_tile(knobs), _way(knobs)) > 0
-    return knobs["block_m"] * knobs["block_n"] <= 2**15
+    return knobs["block_m"] * knobs["block_n"] <= MOST_SUMS
