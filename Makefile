@@ -14,7 +14,8 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := $(PYTEST) -n auto --maxprocesses 4
 # What shows that every command works, and that the judge isolates and refuses.
 COMMANDS := $(addprefix tests/host/,cli batch search conformance/test_dialects.py \
-  zoo/test_hooks.py judge/test_statuses.py judge/test_input_poisoner.py swarm/test_search.py)
+  zoo/test_hooks.py judge/test_statuses.py judge/test_input_poisoner.py swarm/test_search.py \
+  tuner/test_builder.py)
 
 .PHONY: optimize test test-all zoo lint deploy clean
 

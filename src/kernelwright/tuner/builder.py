@@ -19,11 +19,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import torch
 
-from kernelwright.compiler.codegen.gpu.replay import RUNNER
+from kernelwright.compiler.codegen.gpu.replay import BEGINNER, RUNNER
 from kernelwright.judge.sandbox.layout import map_tensors
 from kernelwright.tuner import modules
 from kernelwright.tuner.question import Question
@@ -246,12 +247,24 @@ def compile_candidate(source: str, entry: str, question: Question, arguments: li
     with tempfile.TemporaryDirectory() as folder:
         names = modules.imported(source, "candidate_ahead", Path(folder))
         for kind in [value for value in names.values() if hasattr(value, "_launches_for")]:
-            kind._launches_for = lambda module, *inputs: names["KernelLaunches"]
+            kind._launches_for = lambda module, *inputs: _unguarded(names, module)
         if RUNNER in names:  # which would make a graph
-            names[RUNNER] = lambda module, steps, inputs: steps(*inputs)
+            names[BEGINNER] = lambda *given: None
+            names[RUNNER] = lambda work, steps, inputs, early=None: steps(*inputs)
         with torch.device("meta"):
             module = names[entry](*question.initial)
             module(*arguments)
+
+
+def _unguarded(names: Mapping[str, Any], module: torch.nn.Module) -> Any:
+    """Return a candidate's launches for a module without memory, which its guard would refuse; what
+    the guard notes of the module's weights is noted."""
+    tables = [one for one in names.values() if isinstance(one, names.get("Described", ()))]
+    for table in tables:
+        weights = table.weights_in(module)
+        note = SimpleNamespace(weights=weights, work=names["Work"](weights))
+        names["kept_by"](module).looks[table] = note
+    return names["KernelLaunches"]
 
 
 def _compile(

@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from kernelwright.core.candidate import Brief, Candidate, Proposal
 from kernelwright.core.device import Device
@@ -24,7 +26,9 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "rms_gate.py"
 
 def test_kernels_are_compiled_without_a_gpu(tmp_path, fork_server):
     pytest.importorskip("triton")
-    task, device = load(EXAMPLE), Device.parse("cuda:sm_90")
+    layers = nn.Linear(64, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 32)
+    task = load(nn.Sequential(*layers).eval(), inputs=[torch.randn(48, 64)])
+    device = Device.parse("cuda:sm_90")
     opened = OpenedTask(Brief(task, device, ("triton",)))
     found = {p.candidate.digest: p for p in first_proposals(opened)}
     proposals = [*found.values()][:3]
