@@ -175,10 +175,11 @@ def test_a_search_leaves_the_model_right_whatever_it_finds(tmp_path, monkeypatch
         expected = net(x)["logits"]
     steps: list[Step] = []
     found = kw.accelerate(net, {"x": x}, on_step=steps.append, budget_s=30)
-    assert found.steps and {step.group.kind for step in steps} >= {"Layer", "Linear"}
+    assert steps and found.steps  # layers one by one, or the network as a whole
     with torch.no_grad():
         torch.testing.assert_close(net(x)["logits"], expected, rtol=1e-4, atol=1e-4)
     served = any("forward" in vars(module) for module in net.modules())
     assert served == bool(found.kernels) == (found.speedup is not None)
     page = waterfall.write_page(found, tmp_path / "page.html")
-    assert "Layer" in page.read_text() and waterfall.facts_of(found)["steps"]
+    assert all(step.group.kind in page.read_text() for step in steps)
+    assert waterfall.facts_of(found)["steps"]
