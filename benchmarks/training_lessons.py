@@ -379,8 +379,10 @@ def main(
     lender = Lender([row for row in rows if row.task_digest not in repeats])
     bare, shown = measured(grids, how, exclude)
     lent = [each for url in archives for each in borrowed(url, how, lender, tests)]
-    pairs = mixed(lent, bare, shown, count)
-    faults = [f"{each.task_name}: {why}" for each in pairs if (why := fault(each))]
+    drawn = mixed(lent, bare, shown, count)
+    whys = [fault(each) for each in drawn]
+    pairs = [each for each, why in zip(drawn, whys, strict=True) if not why]
+    refused = [f"{each.task_name}: {why}" for each, why in zip(drawn, whys, strict=True) if why]
     write_pairs(pairs, out)
     n_shown = sum(bool(json.loads(each.provenance)["shown"]) for each in pairs)
     n_measured = sum(each.status == MEASURED for each in pairs)
@@ -388,7 +390,7 @@ def main(
     click.echo(f"{len(pairs)} pairs of {n_tasks} tasks in {out}")
     click.echo(f"{n_measured} measured, {n_shown} contrastive; there were {len(lent)} lent,")
     click.echo(f"{len(bare)} measured ones without exemplars and {len(shown)} with them")
-    click.echo(f"{len(faults)} with a fault" + "".join(f"\n  {each}" for each in faults[:10]))
+    click.echo(f"{len(refused)} are left out:" + "".join(f"\n  {each}" for each in refused[:10]))
     with tempfile.TemporaryDirectory() as folder:
         for each in random.Random(1).sample(pairs, min(check, len(pairs))):
             click.echo(f"{each.task_name}: {found_right(each, Path(folder))}")

@@ -13,7 +13,8 @@
 #   prefer   DPO on measured schedules, from the first of SFTS                    PREFER_S
 #   arms     contrastive, plain and shuffled GRPO by the fast judge from there, ARM_S seconds on a GPU each
 #   exam     ANSWERS answers of each checkpoint to each task, and SHOWN more to prompts that show its own kernels
-#   table    fast_1, rightness and speed of every checkpoint, paired by task with `quick`, then with the first of SFTS
+#   table    fast_1, rightness and speed of every checkpoint, paired by task with `quick` if there is one, then with the
+#            first of SFTS; AGAINST names others
 #
 # A host starts one to three CUDA contexts a second, however many GPUs it has: an answer of the exam costs about one.
 set -euo pipefail
@@ -81,7 +82,7 @@ reinforce() { # NAME GPU
 }
 arms() { in_waves reinforce contrastive plain shuffled; }
 
-examined() { # the checkpoints, the first one also last: the difference is the noise
+examined() { # the checkpoints that were trained
   for path in "$checkpoints"/*; do [ "${path##*/}" = base ] || [[ "$path" = *.part ]] || echo "$path"; done
 }
 ask() { # GPU
@@ -109,7 +110,9 @@ table() {
     options+=(--arm "${path##*/}=$seeds@${ANSWERS:-2}")
     [ "${SHOWN:-0}" = 0 ] || options+=(--arm "${path##*/}, shown=$path@${ANSWERS:-2}+$SHOWN")
   done < <(examined)
-  for path in ${AGAINST:-quick "$first"}; do
+  local against=$first
+  [ ! -e "$checkpoints/quick" ] || [ "$first" = quick ] || against="quick $first"
+  for path in ${AGAINST:-$against}; do
     "$python" "$here/training.py" "${options[@]}" --against "$path"
   done | tee "$out/table.txt"
 }
