@@ -34,6 +34,7 @@ from kernelwright.compiler.lower.every import HANDLERS
 if TYPE_CHECKING:
     from torch import fx
 
+aten = torch.ops.aten
 KEPT = frozenset({
     "linear", "matmul", "conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "lstm", "gru",
@@ -291,10 +292,9 @@ _BY_VALUES = (
     "values in its tensors decide which way it goes; parts without such a branch can be optimized "
     "alone, as file.py:Class"
 )
-aten = torch.ops.aten
 _ASSERTIONS = {aten._assert_async.default, aten._assert_async.msg}
-_MADE = {aten.lift_fresh.default, aten.lift_fresh_copy.default}
-"""What a trace does first with a tensor that the forward itself makes of numbers."""
+_LIFTED = {aten.lift_fresh.default, aten.lift_fresh_copy.default}
+"""Operators that a trace applies first to a tensor that the forward makes of numbers."""
 _ASSERTS = "it asserts something of its tensors' values; a forward that does not can be captured"
 _UNHELD = (
     "it reads a tensor that it holds in a list or another object, or that lies outside of it; a "
@@ -387,7 +387,7 @@ def _refuse(program: ExportedProgram, module: nn.Module) -> None:
         if spec.kind is not InputKind.CONSTANT_TENSOR:
             continue
         is_held = isinstance(_attribute(module, spec.target or ""), torch.Tensor)
-        if not is_held and any(user.target not in _MADE for user in users[spec.arg.name]):
+        if not is_held and any(user.target not in _LIFTED for user in users[spec.arg.name]):
             raise CannotCapture(_UNHELD)
 
 

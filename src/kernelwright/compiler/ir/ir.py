@@ -338,9 +338,14 @@ class Contraction:
         return self.dtypes[0] or self.a.tensor.dtype, self.dtypes[1] or self.b.tensor.dtype
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether it multiplies operands as they are in memory, all rows by the same."""
+        return not (self.a_made or self.b_made or self.groups)
+
+    @property
     def is_plain(self) -> bool:
         """Whether it is one product, or a convolution, of two operands that are in memory."""
-        return not (self.a_made or self.b_made or self.groups or self.twin)
+        return self.is_in_memory and not self.twin
 
     @property
     def sums(self) -> tuple[tuple[str, Load], ...]:

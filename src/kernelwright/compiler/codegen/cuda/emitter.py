@@ -54,8 +54,7 @@ class CudaEmitter:
         if any(tensor.dtype not in self.language.types for tensor in (*step.reads, *step.writes)):
             return False
         if isinstance(step, Contraction):
-            is_in_memory = step.is_plain or step.twin is not None
-            is_loop = is_thin(step) and is_in_memory and not step.stretches
+            is_loop = is_thin(step) and step.is_in_memory and not step.stretches
             return is_loop and not (step.part_totals or step.folds)
         scans = [op for op in step.body if isinstance(op, Scan)]
         if any(op.op == "decay" for op in scans):

@@ -168,8 +168,7 @@ def is_thin(step: Contraction) -> bool:
     float64."""
     if not {*step.operand_dtypes} <= TILED:
         return True
-    is_in_memory = step.is_plain or step.twin is not None
-    return is_in_memory and min(size_of(step.m), size_of(step.n)) < 4
+    return step.is_in_memory and min(size_of(step.m), size_of(step.n)) < 4
 
 
 def as_loops(step: Contraction) -> Kernel:
