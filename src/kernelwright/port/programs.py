@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from kernelwright.dialects.simt import machine
 from kernelwright.port.build_flags import NO_FLAGS, Flags
 
@@ -180,6 +177,9 @@ def apart(name: str, other: str) -> tuple[int, str]:
 
 def defined_names(object_: Path) -> frozenset[str]:
     """Return the names that other objects can take from an object file."""
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
     with object_.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".symtab")
         if not isinstance(table, SymbolTableSection):

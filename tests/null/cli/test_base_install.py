@@ -1,0 +1,79 @@
+"""Every command can be asked for help where only the base dependencies are installed."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
+
+import pytest
+
+import kernelwright
+from kernelwright.cli import COMMANDS
+
+PROJECT = tomllib.loads(
+    (Path(kernelwright.__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+)["project"]
+WITHOUT = '''
+import sys
+
+class Base:
+    """A finder of modules that finds none of what is missing."""
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing}:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+sys.meta_path = [Base(finder) for finder in sys.meta_path]
+from kernelwright.cli import main
+main()
+'''
+
+
+def plain(requirement: str) -> str:
+    """The name of the distribution that a requirement asks for."""
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+
+def needed(names: set[str]) -> set[str]:
+    """These distributions and all that they need themselves, without their extras."""
+    found: set[str] = set()
+    while names:
+        found |= names
+        asked: set[str] = set()
+        for name in names:
+            try:
+                asked |= {plain(r) for r in requires(name) or () if "extra ==" not in r}
+            except PackageNotFoundError:
+                continue
+        names = asked - found
+    return found
+
+
+@pytest.fixture(scope="module")
+def missing() -> set[str]:
+    """The modules that this environment has and a base install has not."""
+    base = needed({plain(r) for r in PROJECT["dependencies"]} | {PROJECT["name"]})
+    extras = {plain(r) for rows in PROJECT["optional-dependencies"].values() for r in rows}
+    return {
+        module
+        for module, homes in packages_distributions().items()
+        for home in homes
+        if (name := home.lower().replace("_", "-")) in needed(extras) and name not in base
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_base_install_has_the_command(command: str, missing: set[str]) -> None:
+    assert {"elftools", "ray", "tree_sitter"} <= missing
+    script = WITHOUT.format(missing=missing)
+    asked = subprocess.run(
+        [sys.executable, "-c", script, command, "--help"], capture_output=True, text=True
+    )
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert "Usage:" in asked.stdout
