@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,20 +81,36 @@ def constructed(kind: Any, question: Question) -> torch.nn.Module:
     It is made without memory if possible, since drawing a large layer's weights takes longer than
     a trial.
     """
-    for device in ("meta", "cpu"):
-        torch.manual_seed(question.seed)
-        with contextlib.suppress(NotImplementedError), torch.device(device):
-            module: torch.nn.Module = kind(*question.initial)
-            if device == "meta":
-                module.load_state_dict(question.state, strict=False, assign=True)
-                if not any(tensor.is_meta for tensor in _tensors(module)):
-                    _own_buffers(module)
-                    return module
-            else:
-                module = module.to(question.device)
-                load_weights(module, dict(question.state))
-                return module
-    raise AssertionError("a module is always made on the CPU")
+    torch.manual_seed(question.seed)
+    blank = _made_on_meta(kind, question.initial)
+    if blank is not None:
+        blank.load_state_dict(question.state, strict=False, assign=True)
+        if not any(tensor.is_meta for tensor in _tensors(blank)):
+            _own_buffers(blank)
+            return blank
+    torch.manual_seed(question.seed)
+    with torch.device("cpu"):
+        module: torch.nn.Module = kind(*question.initial)
+    module = module.to(question.device)
+    load_weights(module, dict(question.state))
+    return module
+
+
+def without_memory(kind: Any, initial: Sequence[Any]) -> torch.nn.Module:
+    """Return a module of the class ``kind`` without memory for its weights."""
+    blank = _made_on_meta(kind, initial)
+    if blank is not None:
+        return blank
+    module: torch.nn.Module = kind(*initial)
+    return module.to("meta")
+
+
+def _made_on_meta(kind: Any, initial: Sequence[Any]) -> torch.nn.Module | None:
+    """Return a module whose constructor ran without memory; None if it needs its numbers."""
+    with contextlib.suppress(Exception), torch.device("meta"):
+        module: torch.nn.Module = kind(*initial)
+        return module
+    return None
 
 
 def _own_buffers(module: torch.nn.Module) -> None:

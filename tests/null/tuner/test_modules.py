@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from kernelwright.tuner.modules import Unfit, constructed, nothing_overwritten
+from kernelwright.tuner.modules import Unfit, constructed, nothing_overwritten, without_memory
 
 
 class Scaled(nn.Module):
@@ -30,6 +30,25 @@ def test_a_call_of_one_candidate_changes_no_buffer_of_another():
     assert other.norm.num_batches_tracked == 0
     assert [buffer._version for buffer in other.buffers()] == versions
     assert one.norm.weight.data_ptr() == other.norm.weight.data_ptr()
+
+
+class Decaying(nn.Module):
+    """A module whose constructor reads numbers that it draws."""
+
+    def __init__(self, width):
+        super().__init__()
+        rates = [rate.item() for rate in torch.linspace(0, 1, 3)]
+        self.weight = nn.Parameter(torch.full((width,), rates[1]))
+
+
+def test_a_constructor_that_reads_numbers_runs_on_the_cpu():
+    question = SimpleNamespace(
+        seed=0, initial=[4], state={"weight": torch.arange(4.0)}, device="cpu"
+    )
+    assert torch.equal(constructed(Decaying, question).weight, torch.arange(4.0))
+    blank = without_memory(Decaying, [4])
+    assert blank.weight.is_meta
+    assert blank.weight.shape == (4,)
 
 
 @pytest.mark.parametrize("written", ["argument", "weight"])

@@ -109,9 +109,20 @@ class BodyBuilder:
 
     def is_total(self, node: Node) -> bool:
         """Return whether ``node`` is a sum over all outer axes, or is computed from such sums."""
-        if node in self.home:
-            return self._names[node, self.home[node], ()] in self.totals
-        return bool(node.args) and all(map(self.is_total, node.args))
+        waiting, seen = [node], set[Node]()
+        while waiting:  # not by recursion: a network before the kernel may be deep
+            each = waiting.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            if each in self.home:
+                if self._names[each, self.home[each], ()] not in self.totals:
+                    return False
+            elif each.args:
+                waiting += each.args
+            else:
+                return False
+        return True
 
     def require_finished(self) -> None:
         """Check that nothing is computed from a sum that only the kernel's end makes.

@@ -29,10 +29,10 @@ from kernelwright.loaders.reference import CHECK_SEED, task_code
 SLOTS_PER_JUDGE = 2
 """The fewest slots that a judge takes: slots are parts of a device's memory, and judges need
 several sizes."""
-COPIES, LIBRARY_COPIES, WORK_COPIES = 10, 4, 4
+COPIES, LIBRARY_COPIES, WORK_COPIES = 14, 5, 4
 """Copies of the task's tensors that the judge, a candidate and the library settings that stay
-hold at a time, float64 included; the same without a candidate; and of the additional tensors that
-the task's largest operator works on."""
+hold at a time, float64 and the window of each of four modules included; the same without a
+candidate; and of the additional tensors that the task's largest operator works on."""
 CONTEXTS_BYTES = 8 * 500_000_000
 """The judge's, the tuner's, four candidates' and two of library settings: a CUDA context took
 0.5 GB on an H200."""

@@ -87,7 +87,8 @@ class ConvolutionWriter:
         self.constants = {f"BLOCK_{x.upper()}": self.block[x] for x in "mnk"}
         channels = self.image.channel.size if self.image.channel else 1
         self.channels = channels
-        self.walk = _BLOCKS if channels % self.block["k"] == 0 else _TILES
+        is_whole = channels % self.block["k"] == 0 and not self._bounds_channels()
+        self.walk = _BLOCKS if is_whole else _TILES
         self.pointers = self._pointers()
         sizes = {a.name: a.size for a in (*step.batch, *step.m, *step.n, *step.k)}
         self.tile = Tile({}, sizes)
@@ -100,6 +101,14 @@ class ConvolutionWriter:
         """Tap → how many taps the program loops over."""
         self.position: dict[str, str] = {}
         """Tap of a stretch → the position in the image that the first tap reads."""
+
+    def _bounds_channels(self) -> bool:
+        """Return whether some channels of the image are padding: its masks are of two dimensions
+        then, and the blocks of one tap's channels have masks of rows alone."""
+        channel = self.image.channel
+        return channel is not None and any(
+            bound.index.coefficient(channel.name) for bound in self.step.a.bounds
+        )
 
     @property
     def n_phases(self) -> int:
@@ -337,7 +346,9 @@ class ConvolutionWriter:
 
     def _shaped(self, row: str, column: str) -> dict[str, str]:
         rows = {axis.name: self.axis[axis.name] + row for axis in self.step.m}
-        return rows | {axis.name: self.axis[axis.name] + column for axis in self.image.taps}
+        taps = {axis.name: self.axis[axis.name] + column for axis in self.image.taps}
+        channel = self.image.channel
+        return rows | taps | ({channel.name: "channel" + column} if channel else {})
 
     def _weight_tile(self, pointer: str) -> str:
         """Return the load of the columns' values at the current k."""
