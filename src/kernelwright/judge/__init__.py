@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-JUDGE_VERSION = 41
+JUDGE_VERSION = 42
 """Changes when the same candidate may get another verdict."""
 _PUBLIC = {
     "Judge": "judge",
