@@ -64,8 +64,14 @@ def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list
 
 
 def _joined(knobs: Knobs) -> Knobs:
-    """Return the knobs of a tile that has as many results, of two phases side by side."""
-    return {**knobs, "block_m": max(16, int(knobs["block_m"]) // 2), "phases": "joined"}
+    """Return the knobs of a tile that has as many results, of two phases side by side. The first
+    phase's sums are held while those of the second are computed: in three parts, 64 of them per
+    thread spilled 60 bytes (compiled for sm_90)."""
+    rows = max(16, int(knobs["block_m"]) // 2)
+    is_tight = knobs["precision"] == "parts" and rows * int(knobs["block_n"]) >= 64 * 64
+    return {
+        **knobs, "block_m": rows, "warps": 8 if is_tight else knobs["warps"], "phases": "joined",
+    }  # fmt: skip
 
 
 def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
