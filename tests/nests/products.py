@@ -338,7 +338,8 @@ def convolution_upsampling() -> Program:
     x, w = contiguous("x", (2, 16, 4, 8), "float32"), contiguous("w", (16, 20, 3, 3), "float32")
     out = contiguous("out", (2, 20, 8, 16), "float32")
     body = (
-        Compute("y0", "tanh", ("acc",), "float32"),
+        Load("b0", contiguous("b", (20,), "float32"), Affine.of({"o": 1})),
+        Compute("y0", "add", ("acc", "b0"), "float32"),
         Store(out, Affine.of({"n": 2560, "o": 128, "y": 16, "x": 1}), "y0"),
     )
     step = Contraction(
@@ -346,7 +347,7 @@ def convolution_upsampling() -> Program:
         Load("w0", w, Affine.of({"c": 180, "o": 9, "i": 3, "j": 1})), body,
         stretches=(Stretch("y", "i", 4, 2, 1, 1), Stretch("x", "j", 8, 2, 1, 1)), tf32=True,
     )  # fmt: skip
-    return program(step, inputs=(x, w))
+    return program(step, inputs=(x, w, contiguous("b", (20,), "float32")))
 
 
 @case
