@@ -331,6 +331,26 @@ def convolution_transposed() -> Program:
 
 
 @case
+def convolution_upsampling() -> Program:
+    """Stride 2 in both dimensions, whose results have even sizes: a program has both columns'
+    phases."""
+    m, n, k = axes("n2 y8 x16"), axes("o20"), axes("c16 i3 j3")
+    x, w = contiguous("x", (2, 16, 4, 8), "float32"), contiguous("w", (16, 20, 3, 3), "float32")
+    out = contiguous("out", (2, 20, 8, 16), "float32")
+    body = (
+        Load("b0", contiguous("b", (20,), "float32"), Affine.of({"o": 1})),
+        Compute("y0", "add", ("acc", "b0"), "float32"),
+        Store(out, Affine.of({"n": 2560, "o": 128, "y": 16, "x": 1}), "y0"),
+    )
+    step = Contraction(
+        "conv", (), m, n, k, Load("x0", x, Affine.of({"n": 512, "c": 32, "y": 8, "x": 1})),
+        Load("w0", w, Affine.of({"c": 180, "o": 9, "i": 3, "j": 1})), body,
+        stretches=(Stretch("y", "i", 4, 2, 1, 1), Stretch("x", "j", 8, 2, 1, 1)), tf32=True,
+    )  # fmt: skip
+    return program(step, inputs=(x, w, contiguous("b", (20,), "float32")))
+
+
+@case
 def convolution_transposed_deep() -> Program:
     """Stride 2; channels in two axes, of which the weight has the inner one outside its taps."""
     m, n, k = axes("n2 y7 x9"), axes("o20"), axes("c5 d3 i3 j3")

@@ -157,7 +157,7 @@ def programs_of(step: StepOutline, knobs: Knobs) -> float | None:
         return float(knobs.get(name, 1))
 
     if "block_m" in knobs:
-        n_tiles = math.ceil(rows / knob("block_m")) * math.ceil(columns / knob("block_n"))
+        n_tiles = math.ceil(rows / _rows_of_tile(knobs)) * math.ceil(columns / knob("block_n"))
         return knob("parts") * n_tiles * step.sizes.get("batch", 1.0)
     shape = knobs.get("shape")
     if step.kind == "product":  # a thin one, of which every result is a row of its own
@@ -169,6 +169,11 @@ def programs_of(step: StepOutline, knobs: Knobs) -> float | None:
     if shape in ("row", "rows"):
         return max(1.0, knob("parts") * rows / knob("rows"))
     return None
+
+
+def _rows_of_tile(knobs: Knobs) -> float:
+    """Return the number of rows of results that a program has: one phase's, or those of two."""
+    return float(knobs["block_m"]) * (2.0 if knobs.get("phases") == "joined" else 1.0)
 
 
 def _fill(n_programs: float, n_units: int) -> float:
@@ -192,7 +197,7 @@ def _waste_of_tiles(step: StepOutline, knobs: Knobs) -> float:
     4096 x 4096 x 4096 and 2048 x 4096 x 8192 on an H200."""
     rows, columns = step.sizes["rows"], step.sizes["columns"]
     if "block_m" in knobs:
-        m, n = float(knobs["block_m"]), float(knobs.get("block_n", 1))
+        m, n = _rows_of_tile(knobs), float(knobs.get("block_n", 1))
         reuse = 12.0 if knobs.get("split") == "before" else 32.0
     else:
         m, n, reuse = float(knobs["mr"]), 16.0 * knobs.get("nv", 1), 1.0

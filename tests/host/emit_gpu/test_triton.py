@@ -45,3 +45,17 @@ def test_training_steps_have_the_modules_gradients():
     assert done.returncode == 0, done.stderr
     wrong = {name: what for name, what in json.loads(done.stdout).items() if what}
     assert not wrong, "\n\n".join(f"{name}: {what}" for name, what in wrong.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", ["values", "compile"])
+def test_programs_with_both_phases_of_a_transposed_convolution(check):
+    """They compute what the module does, and their kernels compile for GPUs."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.host.emit_gpu.joined_child", check]
+    environment = {**os.environ, "TRITON_INTERPRET": "0" if check == "compile" else "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    wrong = {name: what for name, what in json.loads(done.stdout).items() if what}
+    assert not wrong, "\n\n".join(f"{name}: {what}" for name, what in wrong.items())

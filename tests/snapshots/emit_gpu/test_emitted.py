@@ -19,6 +19,7 @@ GPU = Target("cuda:sm_90")
         (TritonEmitter(), "loss_mean"),
         (TritonEmitter(), "pool_max"),
         (TritonEmitter(), "convolution"),
+        (TritonEmitter(), "convolution_upsampling"),
         (TritonEmitter(), "totals_short"),
         (CudaEmitter(), "layer_norm"),
         (CudaEmitter(), "scan_sum"),

@@ -10,7 +10,10 @@ cores truncate when they accumulate. Results that are not finite are recomputed 
 operands.
 
 A transposed convolution of stride s falls into phases: outputs that are s apart read the same taps
-of the kernel. A program has outputs of one phase only and loops over that phase's taps alone.
+of the kernel. A program has outputs of one phase and loops over that phase's taps alone. Along the
+last dimension a program may have both phases of stride 2 (the knob ``phases`` is ``joined``): it
+loops over the taps of one, then over those of the other, and lays their sums side by side. Its rows
+are then contiguous in memory, where a program of one phase stores every second number.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from kernelwright.compiler.codegen.gpu.names import Lines, Names, function_name
 from kernelwright.compiler.codegen.gpu.schedule import needs_int64
 from kernelwright.compiler.codegen.gpu.text import affine, decomposed
 from kernelwright.compiler.codegen.triton.body import Body, Tile, Value, inside, tile_name
-from kernelwright.compiler.codegen.triton.grid import phase_axis
+from kernelwright.compiler.codegen.triton.grid import phase_axis, side_by_side, taps_of_phase
 from kernelwright.compiler.codegen.triton.image import (
     Image,
     image_name,
@@ -50,7 +53,8 @@ from kernelwright.compiler.ir.ir import Axis, Contraction, Load, PartTotal, Redu
 _OWN = (
     "m", "n", "k", "tap", "rest", "step", "live_m", "live_n", "live_k", "tile", "tile_m", "tile_n",
     "phase", "acc", "chunk", "a", "b", "a_start", "b_start", "a_rest", "a_k", "b_k", "channel",
-    "n_taps", "live", "group", *(f"{letter}{part}" for letter in "ab" for part in range(3)),
+    "n_taps", "live", "group", "even", "odd",
+    *(f"{letter}{part}" for letter in "ab" for part in range(3)),
 )  # fmt: skip
 """Names that the convolution's own statements use."""
 _BLOCKS, _TILES, _SINGLY = "blocks of one tap's channels", "tiles of any k", "one k at a time"
@@ -58,7 +62,8 @@ _BLOCKS, _TILES, _SINGLY = "blocks of one tap's channels", "tiles of any k", "on
 
 
 def emit_convolution(step: Contraction, knobs: Mapping[str, Any], *, interpreted: bool) -> Launched:
-    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision."""
+    """Emit ``step`` in Triton under ``knobs``: block_m, block_n, block_k, layout, precision,
+    and phases where programs may have one or both."""
     writer = ConvolutionWriter(step, knobs, interpreted=interpreted)
     text = writer.text()
     launch = launch_text(step, writer.grid, writer.pointers.values(), writer.constants, knobs)
@@ -79,6 +84,8 @@ class ConvolutionWriter:
         self.in_parts = knobs["precision"] == "parts"
         self.image: Image = image_of(step, knobs["layout"])
         self.block = {x: int(knobs[f"block_{x}"]) for x in "mnk"}
+        self.joined = side_by_side(step) if knobs.get("phases") == "joined" else None
+        """The stretch of whose phases a program has both."""
         self.row = weight_row(step, self.block["k"])
         self.stretch_of = {s.out: s for s in step.stretches}
         self.rows = tuple(phase_axis(axis, step.stretches) for axis in step.m)
@@ -112,7 +119,13 @@ class ConvolutionWriter:
 
     @property
     def n_phases(self) -> int:
-        return math.prod(stretch.stride for stretch in self.step.stretches)
+        """The number of phases that different programs have."""
+        return math.prod(stretch.stride for stretch in self.apart)
+
+    @property
+    def apart(self) -> tuple[Stretch, ...]:
+        """The stretches of which a program has one phase."""
+        return tuple(s for s in self.step.stretches if s != self.joined)
 
     @property
     def grid(self) -> int:
@@ -130,13 +143,27 @@ class ConvolutionWriter:
 
     def text(self) -> str:
         self._place()
-        self._starts()
-        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
-        self._loop()
-        if self.in_parts:
-            self._again_where_not_finite()
+        for stretch in self.apart:
+            self._stretch(stretch)
+        if self.joined:
+            for number, name in enumerate(("even", "odd")):
+                self._known_phase(self.joined, number)
+                self._sums()
+                self.lines.add(f"{name} = acc")
+            self._join(self.joined)
+        else:
+            self._sums()
         self._epilogue()
         return function_text(self.step, self.pointers, self.constants, self.lines)
+
+    def _sums(self) -> None:
+        """Compute the sums of one phase; they are zeros if no tap reaches it."""
+        self._starts()
+        self.lines.add("acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)")
+        if "0" not in self.count.values():
+            self._loop()
+            if self.in_parts:
+                self._again_where_not_finite()
 
     # --- where a program works -------------------------------------------------------------
 
@@ -154,16 +181,24 @@ class ConvolutionWriter:
             self.lines.add(f"group = tile % {group.size}", f"tile = tile // {group.size}")
             self.axis[group.name] = "group"
         self.lines.add(f"tile_m = tile // {self.tiles_n}", f"tile_n = tile % {self.tiles_n}")
-        phases = tuple(Axis(s.out, s.stride) for s in self.step.stretches if s.stride > 1)
+        phases = tuple(Axis(s.out, s.stride) for s in self.apart if s.stride > 1)
         for out, text in decomposed("phase", phases, "//").items():
             name = self.names.new(f"phase_{out}")
             self.lines.add(f"{name} = {text}")
             self.position[out] = name
-        self._side("m", self.rows, self.n_rows)
+        self._rows()
         self._side("n", self.step.n, self.n_columns)
 
-    def _side(self, letter: str, axes: tuple[Axis, ...], size: int) -> None:
-        big = f"BLOCK_{letter.upper()}"
+    def _rows(self, phases: int = 1) -> None:
+        """Define the rows. Each is one of one phase, or has ``phases`` outputs along the last
+        axis, side by side."""
+        rows = self.rows
+        if phases > 1:
+            rows = (*rows[:-1], Axis(rows[-1].name, rows[-1].size * phases))
+        self._side("m", rows, self.n_rows * phases, phases)
+
+    def _side(self, letter: str, axes: tuple[Axis, ...], size: int, phases: int = 1) -> None:
+        big = block_text(letter, phases)
         self.lines.add(f"{letter} = tile_{letter} * {big} + tl.arange(0, {big})")
         self.lines.add(f"live_{letter} = {letter} < {size}")
         for axis, text in decomposed(letter, axes, "//").items():
@@ -175,8 +210,6 @@ class ConvolutionWriter:
 
     def _starts(self) -> None:
         """Define the start of rows and columns, which stay the same along k."""
-        for stretch in self.step.stretches:
-            self._stretch(stretch)
         names = {axis: text for axis, text in self.axis.items() if axis not in self.stretch_of}
         start = affine(self.image.start, names) if self.image.start.terms else "0 * m"
         offset = f" + {self.image.start.offset}" if not self.image.start.terms else ""
@@ -200,9 +233,7 @@ class ConvolutionWriter:
         common = math.gcd(s.stride, s.dilation)
         every, apart = s.stride // common, s.dilation // common
         inverse = pow(apart, -1, every) if every > 1 else 0
-        first, count, out = (
-            self.names.new(f"{word}_{s.tap}") for word in ("first", "count", "out")
-        )
+        first, count = (self.names.new(f"{word}_{s.tap}") for word in ("first", "count"))
         shifted = f"({phase} + {s.padding})"
         near = shifted if common == 1 else f"({shifted} // {common})"
         self.lines.add(
@@ -212,12 +243,40 @@ class ConvolutionWriter:
         if common > 1:  # outputs between the positions that any tap reaches
             self.lines.add(f"{count} = tl.where({shifted} % {common} == 0, {count}, 0)")
         self._reads_from(s, row, f"({shifted} - {first} * {s.dilation}) // {s.stride}")
-        self.lines.add(f"{out} = {row} * {s.stride} + {phase}")
+        self.first[s.tap], self.count[s.tap] = first, count
+        if not self.joined:
+            self._outputs(s)
+
+    def _known_phase(self, s: Stretch, phase: int) -> None:
+        """Define the position that the first tap of one of a program's phases reads."""
+        n_taps = next(axis.size for axis in self.image.taps if axis.name == s.tap)
+        taps = taps_of_phase(s, n_taps, phase)
+        first = taps[0] if taps else 0
+        self.first[s.tap], self.count[s.tap] = str(first), str(len(taps))
+        start = (phase + s.padding - first * s.dilation) // s.stride
+        self._reads_from(s, self.axis[s.out], str(start))
+
+    def _outputs(self, s: Stretch) -> None:
+        """Define the outputs of the program's phase from their rows."""
+        out = self.names.new(f"out_{s.tap}")
+        self.lines.add(f"{out} = {self.axis[s.out]} * {s.stride} + {self.position[s.out]}")
+        self.axis[s.out] = out
+        self._ends(s)
+
+    def _ends(self, s: Stretch) -> None:
+        """Leave out the rows that one of the phases has more than the outputs."""
         size = next(axis.size for axis in self.step.m if axis.name == s.out)
         if size % s.stride:
-            self.lines.add(f"live_m = live_m & ({out} < {size})")
-        self.first[s.tap], self.count[s.tap] = first, count
-        self.axis[s.out] = out
+            self.lines.add(f"live_m = live_m & ({self.axis[s.out]} < {size})")
+
+    def _join(self, s: Stretch) -> None:
+        """Lay both phases' sums side by side, and define the rows that they are."""
+        self.lines.add("acc = tl.join(even, odd).permute(0, 2, 1).reshape(2 * BLOCK_M, BLOCK_N)")
+        self._rows(s.stride)
+        for other in self.apart:
+            if other.stride > 1:
+                self._outputs(other)
+        self._ends(s)
 
     def _reads_from(self, s: Stretch, row: str, start: str) -> None:
         """Define the position that the phase's first tap reads for the row."""
@@ -423,6 +482,12 @@ class ConvolutionWriter:
         index = affine(op.index, {axis.name: self.axis[axis.name] for axis in self.step.n})
         place = f"{tile_name(op.tensor)} + tile_m * {op.tensor.strides[0]} + {index}"
         self.lines.add(f"tl.store({place}, tl.sum({rows}, 0), mask=live_n)")
+
+
+def block_text(letter: str, phases: int) -> str:
+    """Return the number of rows or columns of a tile that has so many phases."""
+    big = f"BLOCK_{letter.upper()}"
+    return big if phases == 1 else f"({phases} * {big})"
 
 
 def _times(text: str, factor: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.schedule import N_PROCESSORS, Knobs, power_of_two
 from kernelwright.compiler.codegen.knobs import Knob, StepSpace, powers_of_two
-from kernelwright.compiler.codegen.triton.grid import grid_of
+from kernelwright.compiler.codegen.triton.grid import grid_of, side_by_side
 from kernelwright.compiler.codegen.triton.image import image_of, layouts
 from kernelwright.compiler.codegen.triton.product_cost import SHARED_BYTES
 from kernelwright.compiler.codegen.triton.product_schedule import STAGES
@@ -55,9 +55,23 @@ def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list
     others = [k for pair in pairs for k in (pair if is_small or is_few else reversed(pair))]
     is_plain = not (rows_of_part(step) or step.folds)
     shifted = _shifted(step, descriptors=descriptors) if is_plain else []
+    found = [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
     if is_small:
-        return [others[0], *shifted[:1], *others[1:], *shifted[1:]]
-    return [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
+        found = [others[0], *shifted[:1], *others[1:], *shifted[1:]]
+    if not side_by_side(step):
+        return found
+    return [way for knobs in found for way in (_joined(knobs), {**knobs, "phases": "apart"})]
+
+
+def _joined(knobs: Knobs) -> Knobs:
+    """Return the knobs of a tile that has as many results, of two phases side by side. The first
+    phase's sums are held while those of the second are computed: in three parts, 64 of them per
+    thread spilled 60 bytes (compiled for sm_90)."""
+    rows = max(16, int(knobs["block_m"]) // 2)
+    is_tight = knobs["precision"] == "parts" and rows * int(knobs["block_n"]) >= 64 * 64
+    return {
+        **knobs, "block_m": rows, "warps": 8 if is_tight else knobs["warps"], "phases": "joined",
+    }  # fmt: skip
 
 
 def _shifted(step: Contraction, *, descriptors: bool) -> list[Knobs]:
@@ -130,6 +144,7 @@ SPACE = StepSpace(
         Knob("block_k", powers_of_two(16, 64)),
         Knob("block_n", powers_of_two(16, 256)),
         Knob("stages", STAGES),
+        Knob("phases", ("joined", "apart"), is_ordered=False),
     ),
     lambda knobs: _fits(knobs),
 )
@@ -149,7 +164,9 @@ def convolution_neighbours(step: Contraction, knobs: Knobs) -> Iterator[Knobs]:
 def _fits(knobs: Knobs) -> bool:
     rows, columns, depth = (int(knobs[f"block_{x}"]) for x in "mnk")
     in_parts = knobs["precision"] == "parts"
-    sums = math.ceil(rows * columns / (32 * int(knobs["warps"]))) * (2 if in_parts else 1)
+    phases = 2 if knobs.get("phases") == "joined" else 1
+    results = rows * columns * phases
+    sums = math.ceil(results / (32 * int(knobs["warps"]))) * (2 if in_parts else 1)
     of_image, of_weight = (2, 2) if knobs["layout"] == "shifted" else (4, 6 if in_parts else 4)
     held_bytes = (of_image * rows + of_weight * columns) * depth * int(knobs["stages"])
     return sums <= 128 and held_bytes <= SHARED_BYTES

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernelwright.compiler.codegen.triton.image import image_of, layouts
-from kernelwright.compiler.ir.ir import Axis, Contraction, Stretch
+from kernelwright.compiler.ir.ir import Axis, Contraction, Store, Stretch
 
 _ALIGNED = 8
 """Multiple that a row's number of channels is padded to: 16 bytes of float16, as descriptors
@@ -72,6 +72,23 @@ def phase_axis(axis: Axis, stretches: tuple[Stretch, ...]) -> Axis:
     """Return the axis of outputs for one phase of a transposed convolution."""
     stretch = next((s for s in stretches if s.out == axis.name), None)
     return Axis(axis.name, math.ceil(axis.size / stretch.stride)) if stretch else axis
+
+
+def taps_of_phase(s: Stretch, n_taps: int, phase: int) -> list[int]:
+    """Return the taps that outputs of a phase read."""
+    return [t for t in range(n_taps) if (phase + s.padding - t * s.dilation) % s.stride == 0]
+
+
+def side_by_side(step: Contraction) -> Stretch | None:
+    """Return the last stretch if one program can have both of its phases, so that it stores whole
+    rows of a result; None if results are not contiguous along the stretch, or it has other phases
+    than two. Totals of parts count rows of one phase."""
+    if not step.stretches or step.part_totals:
+        return None
+    last = step.stretches[-1]
+    stores = [op for op in step.body if isinstance(op, Store)]
+    is_contiguous = all(op.index.coefficient(last.out) == 1 for op in stores)
+    return last if last.stride == 2 and last.out == step.m[-1].name and is_contiguous else None
 
 
 def grid_of(step: Contraction) -> Grid | None:
@@ -159,7 +176,7 @@ def _reach(s: Stretch, n_outs: int, n_taps: int) -> tuple[int, int]:
     apart = s.dilation // math.gcd(s.stride, s.dilation)
     low, high = 0, math.ceil(n_outs / s.stride) - 1
     for phase in range(s.stride):
-        taps = [t for t in range(n_taps) if (phase + s.padding - t * s.dilation) % s.stride == 0]
+        taps = taps_of_phase(s, n_taps, phase)
         if taps:
             start = (phase + s.padding - taps[0] * s.dilation) // s.stride
             low = min(low, start - (len(taps) - 1) * apart)

@@ -18,7 +18,7 @@ from kernelwright.compiler.codegen.gpu.axes import size_of
 from kernelwright.compiler.codegen.gpu.launch import Launched
 from kernelwright.compiler.codegen.gpu.names import wrapped
 from kernelwright.compiler.codegen.triton.body import tile_name
-from kernelwright.compiler.codegen.triton.convolution import ConvolutionWriter
+from kernelwright.compiler.codegen.triton.convolution import ConvolutionWriter, block_text
 from kernelwright.compiler.codegen.triton.grid import Grid, grid_of
 from kernelwright.compiler.codegen.triton.image import Image, image_name
 from kernelwright.compiler.codegen.triton.kernel import launch_text
@@ -132,24 +132,23 @@ class _Writer(ConvolutionWriter):
         body = [op.tensor for op in step.body if isinstance(op, Load)]
         return named | {tile_name(t): t.name for t in (*body, *step.writes)}
 
-    def _side(self, letter: str, axes: Any, size: int) -> None:
-        if letter == "n":
-            super()._side(letter, axes, size)
-            return
-        self.lines.add("m = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)", f"live_m = m < {size}")
+    def _rows(self, phases: int = 1) -> None:
+        block = block_text("m", phases)
+        self.lines.add(f"m = tile_m * {block} + tl.arange(0, {block})")
+        self.lines.add(f"live_m = m < {self.n_rows * phases}")
         for number, (axis, far, steps) in enumerate(self.positions.rows):
             name = self.names.new(axis.name)
-            text = "m" if far == 1 else f"m // {far}"
-            self.lines.add(f"{name} = {text}" + (f" % {steps}" if number else ""))
+            text = "m" if far == 1 else f"m // {far * phases}"
+            each = phases if far == 1 else 1
+            self.lines.add(f"{name} = {text}" + (f" % {steps * each}" if number else ""))
             if axis.size < steps:
-                self.lines.add(f"live_m = live_m & ({name} < {axis.size})")
+                self.lines.add(f"live_m = live_m & ({name} < {axis.size * each})")
             self.axis[axis.name] = name
             self.tile.masks[axis.name] = "live_m"
 
     def _starts(self) -> None:
         starts = ["tile_m * BLOCK_M"]
         for d, stretch in enumerate(self.step.stretches):
-            self._stretch(stretch)
             far = self.positions.distance[stretch.tap]
             starts.append(f"({self.position[stretch.tap]} + {self.positions.before[d]}) * {far}")
         self.lines.add(f"first = ({' + '.join(starts)}).to(tl.int32)")
