@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernelwright.core.candidate import Proposal
 
-EMITTER_VERSION = 7
+EMITTER_VERSION = 6
 """Raised with every change to emitted files that mends a fault: what older ones wrote is not handed
 back as best. The first wrote no mark."""
 MARK = "emitters"
