@@ -2,7 +2,8 @@
 
 A candidate's forward runs on tensors without memory, and each launch only compiles its kernel. What
 comes of it lies in Triton's cache, where the worker finds it. A candidate that cannot be compiled
-so is compiled by the worker.
+so is compiled by the worker. It meets a compile error of the candidate's own again; any other
+reason is a fault of ours, or of the machine, and is reported.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import base64
 import contextlib
 import ctypes
 import hashlib
+import json
 import multiprocessing
 import os
 import signal
 import tempfile
+import traceback
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
@@ -38,11 +42,35 @@ SIDE_BY_SIDE = 4
 """Number of kernels of one candidate that are compiled at a time."""
 CORES_SHARE = 0.5
 """Share of the cores that compile kernels for one search: others of a suite run beside it."""
+MOST_BYTES = 4096
+"""Number of bytes that a process says about its end at most; a pipe takes them at once."""
+MOST_LETTERS = 500
+"""Number of letters of an error that are told."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What came of a candidate that was to be compiled ahead."""
+
+    name: str
+    is_compiled: bool
+    fault: str = ""
+    """Why it was not compiled; empty for a compile error of its own, and for one that takes too
+    long, which the worker meets again."""
+
+
+class _Child(NamedTuple):
+    """A process that compiles a candidate; one without a name compiles the driver."""
+
+    pid: int
+    name: str
+    said_fd: int
+    """The memory in which it leaves whether all was compiled, and the fault."""
 
 
 def serve_builds(channel: Connection, question: Question, architecture: str) -> None:
-    """Compile the sources that come, each with its name and entry; answer with the name of each
-    that is done, well or not. Ends when the other side hangs up."""
+    """Compile the sources that come, each with its name and entry; answer with what came of each.
+    Ends when the other side hangs up."""
     torch.set_grad_enabled(False)
     os.nice(NICENESS)
     n_begun, n_cores = 0, len(os.sched_getaffinity(0))
@@ -51,12 +79,13 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
     meta = map_tensors(lambda tensor: tensor.to("meta"), question.arguments)
     n_jobs = max(1, n_cores - 2)
     waiting: deque[tuple[str, str, str]] = deque()
-    running: dict[int, tuple[int, str]] = {}
+    running: dict[int, _Child] = {}
+    said_fd = os.memfd_create("said")
     pid = os.fork()
     if pid == 0:
         compile_driver()
         os._exit(0)
-    running[os.pidfd_open(pid)] = pid, ""
+    running[os.pidfd_open(pid)] = _Child(pid, "", said_fd)
     while True:
         for ready in wait([channel, *running]):
             if ready is channel:
@@ -65,18 +94,49 @@ def serve_builds(channel: Connection, question: Question, architecture: str) -> 
                 except EOFError:
                     return
             elif isinstance(ready, int):
-                pid, name = running.pop(ready)
+                ended = _outcome(running.pop(ready))
                 os.close(ready)
-                os.waitpid(pid, 0)
-                channel.send(name)
+                if ended.name:
+                    channel.send(ended)
         while waiting and len(running) < n_jobs:
             name, source, entry = waiting.popleft()
+            said_fd = os.memfd_create("said")
             pid = os.fork()
             if pid == 0:
                 os.nice(min(LOWEST - NICENESS, STEP * n_begun))
-                _compile(source, entry, question, meta, kernels)
-            running[os.pidfd_open(pid)] = pid, name
+                _compile(source, entry, question, meta, kernels, said_fd)
+            running[os.pidfd_open(pid)] = _Child(pid, name, said_fd)
             n_begun += 1
+
+
+def _outcome(child: _Child) -> Ahead:
+    """Wait for a process's end; return what came of its candidate."""
+    _, status = os.waitpid(child.pid, 0)
+    said = os.pread(child.said_fd, MOST_BYTES, 0)
+    os.close(child.said_fd)
+    is_compiled, fault = json.loads(said) if said else (False, _ending(status))
+    return Ahead(child.name, is_compiled, fault)
+
+
+def _ending(status: int) -> str:
+    """Return how a process ended that has said nothing; empty if that was the limit of its time."""
+    if not os.WIFSIGNALED(status):
+        return f"its process ended with exit code {os.WEXITSTATUS(status)}"
+    number = os.WTERMSIG(status)
+    return "" if number == signal.SIGALRM else f"its process ended by signal {number}"
+
+
+def fault_of(error: BaseException) -> str:
+    """Return what an error was and where; empty if it is the candidate's own compile error: of
+    Python, of Triton's language, or of the passes and programs that its backends run."""
+    from triton.errors import TritonError
+
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    is_of_passes = type(error) is RuntimeError and "triton/backends/" in at.filename
+    if isinstance(error, (SyntaxError, TritonError)) or is_of_passes:
+        return ""
+    place = f"{Path(at.filename).name}, line {at.lineno}, in {at.name}"
+    return f"{type(error).__name__}: {str(error)[:MOST_LETTERS]} ({place})"
 
 
 def remember_tritons_version() -> None:
@@ -99,7 +159,8 @@ class Kernels:
         """The number of each process, and the end of the pipe that gives its kernel's name."""
         self._begun: set[tuple[Any, ...]] = set()
         self._names: set[str] = set()
-        self.all_compiled = True
+        self.all_compiled, self.fault = True, ""
+        """The fault is the first one, if there is any."""
 
     def compile(self, kernel: Any, grid: Any, arguments: Sequence[Any], options: Any) -> None:
         """Begin to compile a kernel for these arguments, if that has not begun yet."""
@@ -112,12 +173,15 @@ class Kernels:
         read_fd, write_fd = os.pipe()
         pid = os.fork()
         if pid == 0:
-            with contextlib.suppress(BaseException):
+            try:
                 with self._free:
                     signal.alarm(LIMIT_S)
                     compiled = kernel.warmup(*arguments, grid=grid, **options)
                     compile_launcher(compiled)
-                os.write(write_fd, cache_entry(compiled.hash).encode())
+                said = [cache_entry(compiled.hash), ""]
+            except BaseException as error:
+                said = ["", fault_of(error)]
+            os.write(write_fd, json.dumps(said).encode())
             os._exit(0)
         os.close(write_fd)
         self._running.append((pid, read_fd))
@@ -131,10 +195,12 @@ class Kernels:
     def _wait_for_one(self) -> None:
         pid, read_fd = self._running.popleft()
         with os.fdopen(read_fd) as pipe:
-            name = pipe.read()
-        os.waitpid(pid, 0)
+            said = pipe.read()
+        _, status = os.waitpid(pid, 0)
+        name, fault = json.loads(said) if said else ("", _ending(status))
         self._names |= {name} - {""}
         self.all_compiled &= bool(name)
+        self.fault = self.fault or fault
 
 
 def _form(argument: Any) -> tuple[Any, ...]:
@@ -268,13 +334,23 @@ def _unguarded(names: Mapping[str, Any], module: torch.nn.Module) -> Any:
 
 
 def _compile(
-    source: str, entry: str, question: Question, arguments: list[Any], kernels: Kernels
+    source: str,
+    entry: str,
+    question: Question,
+    arguments: list[Any],
+    kernels: Kernels,
+    said_fd: int,
 ) -> NoReturn:
-    """Compile a candidate from this process, note what lies in the cache for it, and end."""
+    """Compile a candidate from this process, note what lies in the cache for it, say what came of
+    it, and end."""
     signal.alarm(LIMIT_S)
-    with contextlib.suppress(BaseException):
+    try:
         compile_candidate(source, entry, question, arguments)
         names = kernels.finish()
         if kernels.all_compiled:
             note_of(Path(os.environ["TRITON_CACHE_DIR"]), source).write_text(" ".join(names))
+        said = [kernels.all_compiled, kernels.fault]
+    except BaseException as error:
+        said = [False, fault_of(error)]
+    os.pwrite(said_fd, json.dumps(said).encode(), 0)
     os._exit(0)

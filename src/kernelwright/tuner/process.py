@@ -27,7 +27,7 @@ from kernelwright.judge.devices.backend import DeviceBackend
 from kernelwright.judge.sandbox import isolation
 from kernelwright.judge.sandbox.fork_server import READ_AT_IMPORT
 from kernelwright.judge.scheduling.device_lock import DeviceLock, SharedHold
-from kernelwright.tuner.builder import entries_of, library_of
+from kernelwright.tuner.builder import Ahead, entries_of, library_of
 from kernelwright.tuner.question import Question, SharedQuestion
 from kernelwright.tuner.supervisor import BUILDER, READY, WORKER
 from kernelwright.tuner.worker import POSITION
@@ -41,6 +41,8 @@ START_LIMIT_S = 120.0
 STEP_LIMIT_S = 40.0
 """Longest time in seconds of one step: a call, or the build and the first calls of one
 candidate."""
+END_LIMIT_S = 5.0
+"""Longest time in seconds from the end of a process's channel to its own."""
 POLL_S = 0.05
 
 
@@ -50,6 +52,10 @@ class WorkerEnded(Exception):
     def __init__(self, number: int, detail: str, *, is_late: bool) -> None:
         self.number, self.is_late = number, is_late
         super().__init__(detail)
+
+
+class BuilderEnded(Exception):
+    """The process that compiles ahead ended by itself, or did not start."""
 
 
 class TunerProcess:
@@ -84,7 +90,8 @@ class TunerProcess:
         self._channel: Connection | None = None
         self._pid = 0
         self._builds: Connection | None = None
-        self._builder_pid = 0
+        self._builder_pid, self._builder_fault = 0, ""
+        self._is_builder_killed = False
         self._forking = threading.Lock()
         self._stack = contextlib.ExitStack()
 
@@ -208,27 +215,41 @@ class TunerProcess:
         Another thread may ``ask`` meanwhile, or end the builds. The worker compiles what is not
         compiled then.
         """
-        with contextlib.suppress(OSError, struct.error):
-            if self._builds is None:
-                assert self._question is not None  # it was given
+        if self._builds is None:
+            assert self._question is not None  # it was given
+            self._is_builder_killed = False
+            try:
                 self._builder_pid, channel = self._forked(BUILDER)
                 socket.send_fds(channel, [READY], self._question.fds)
-                self._builds = Connection(channel.detach())
+            except (OSError, struct.error) as error:
+                self._builder_fault = f"{type(error).__name__}: {error}"
+                return
+            self._builds = Connection(channel.detach())
+        with contextlib.suppress(OSError):  # it has ended, which `built` finds
             self._builds.send(list(sources))
 
-    def built(self, timeout_s: float) -> list[str] | None:
-        """Return the names of sources whose builds have ended since the last call; wait for one at
-        most so many seconds. None if nothing is built any more."""
-        names: list[str] = []
+    def built(self, timeout_s: float) -> list[Ahead] | None:
+        """Return what came of sources whose builds have ended since the last call; wait for one at
+        most so many seconds. None if nothing is built any more.
+
+        Raises:
+            BuilderEnded: and nobody has ended it; told once.
+        """
+        done: list[Ahead] = []
         try:
-            if self._builds is None:
-                return None
-            while self._builds.poll(0 if names else timeout_s):
-                names.append(self._builds.recv())
+            while self._builds is not None and self._builds.poll(0 if done else timeout_s):
+                done.append(self._builds.recv())
         except (OSError, EOFError):
             self._builds = None
-            return names or None
-        return names
+            if not self._is_builder_killed:
+                _wait_for_end(self._builder_pid)
+                self._builder_fault = f"its process ended: {self._last_words()}"
+        if done or self._builds is not None:
+            return done
+        fault, self._builder_fault = self._builder_fault, ""
+        if fault:
+            raise BuilderEnded(fault)
+        return None
 
     def ready_builds(self, candidate: Candidate) -> Sequence[Path]:
         """Return what a candidate was compiled to where nobody else's candidates run: folders of
@@ -240,6 +261,7 @@ class TunerProcess:
     def end_builds(self) -> None:
         """Kill the process that builds ahead, if there is one."""
         if self._builds is not None:
+            self._is_builder_killed = True
             _kill(self._builder_pid)
 
     def end_worker(self) -> None:
@@ -347,6 +369,16 @@ def process_for(
         fork_server=fork_server,
         backend=judge.machine.backend,
     )
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process that has closed its channel has said why, and ended."""
+    with contextlib.suppress(ProcessLookupError):
+        pidfd = os.pidfd_open(pid)
+        try:
+            select.select([pidfd], [], [], END_LIMIT_S)
+        finally:
+            os.close(pidfd)
 
 
 def _kill(pid: int) -> None:

@@ -123,6 +123,8 @@ class TunedRules:
                 best = tuner.finalists(min(N_JUDGED, max(1, tuner.n_ahead // 2)), passed)
             if len(tuner.leaders) >= FEWEST_OF_TASK:
                 self._tell(f"the order had {tuner.quality()}")
+            if counted := self._queue.counted:
+                self._tell(counted)
         except CannotCapture:
             return []  # the rules say why
         except DeviceError as error:
@@ -146,11 +148,12 @@ class TunedRules:
             self._why_not = f"no trials: {reason or 'the reference has no sure answer'}"
             return None
         self._runner = TrialRunner(self._process, judge.device_lock)
+        self._queue = BuildQueue(self._process, self._tell)
         self._space = Space(brief, Winners(self._past), self._known)
         return Tuner(
             Pool(self._space, self._model()),
             self._runner,
-            BuildQueue(self._process),
+            self._queue,
             batch_size=BATCH[judge.device.kind],
             builds_ahead=compiles_elsewhere,
             known=self._known,

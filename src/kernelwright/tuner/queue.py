@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from kernelwright.core.candidate import Proposal
-from kernelwright.tuner.process import TunerProcess
+from kernelwright.tuner.process import BuilderEnded, TunerProcess
 
 COMPILED_APART = ("triton",)
 """Dialects that are compiled apart from the worker, because their compilers hold Python's lock.
@@ -23,8 +23,15 @@ class BuildQueue:
     One thread may add while another takes.
     """
 
-    def __init__(self, process: TunerProcess) -> None:
-        self._process = process
+    def __init__(
+        self, process: TunerProcess, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """``tell`` is called once, if a candidate cannot be compiled ahead by no fault of its own,
+        from the thread that takes."""
+        self._process, self._tell = process, tell
+        self._is_told = False
+        self.n_compiled = self.n_failed = 0
+        """Number of candidates that were compiled ahead, and that failed there."""
         self._waiting: dict[str, Proposal] = {}
         self._building: set[str] = set()
 
@@ -82,11 +89,38 @@ class BuildQueue:
 
     def _note_built(self) -> None:
         """Wait a moment for the compilers, and note what they have done."""
-        ended = self._process.built(POLL_S)
+        try:
+            ended = self._process.built(POLL_S)
+        except BuilderEnded as error:
+            self.n_failed += len(self._building)
+            self._building.clear()
+            self._report(str(error))
+            return
         if ended is None:  # the worker compiles them
             self._building.clear()
-        else:
-            self._building -= set(ended)
+            return
+        for one in ended:
+            self._building.discard(one.name)
+            self.n_compiled += one.is_compiled
+            self.n_failed += not one.is_compiled
+            if one.fault:
+                self._report(one.fault)
+
+    @property
+    def counted(self) -> str:
+        """How many candidates were compiled ahead, in words; empty before the first has ended."""
+        if not self.n_compiled + self.n_failed:
+            return ""
+        return f"candidates compiled ahead: {self.n_compiled}; failed ahead: {self.n_failed}"
+
+    def _report(self, fault: str) -> None:
+        """Tell the first fault: all others are likely to be the same."""
+        if not self._is_told:
+            self._is_told = True
+            self._tell(
+                f"a candidate could not be compiled ahead, by no fault of its own: {fault}; "
+                "the search goes on, but slower: report this"
+            )
 
     def close(self) -> None:
         """Stop all compilers."""

@@ -356,7 +356,7 @@ def living(server):
 def test_an_answer_before_the_question_is_garbled(server):
     child = start(server)
     child.request("prepare", arguments=["nothing"])
-    child.worker.send(protocol.framed(protocol.GO))
+    child.worker.send(protocol.framed(protocol.ONE_CALL.text()))
     assert select.select([child.completion], [], [], 60)[0]
     child.stop()
     with pytest.raises(protocol.Garbled):

@@ -39,15 +39,70 @@ def test_kernels_are_compiled_without_a_gpu(tmp_path, fork_server):
     variables = {"TRITON_CACHE_DIR": str(tmp_path)}
     with TunerProcess(variables, threads=1, architecture="sm_90") as process:
         process.give(question)
-        queue = BuildQueue(process)
+        told = []
+        queue = BuildQueue(process, told.append)
         queue.add([*proposals, bad])
         taken = queue.take(4, 4, time.monotonic() + 240)
+        assert (queue.n_compiled, queue.n_failed, told) == (3, 1, [])  # the worker tells why
         assert len(taken) == 4 and not queue.take(4, 4, time.monotonic())
         n_kernels = sum(p.candidate.source.count("@triton.jit") for p in proposals)
         assert 2 < len([*tmp_path.glob("*/*.cubin")]) <= n_kernels
         queue.add(proposals)
         queue.close()
         assert queue.take(3, 3, time.monotonic() + 60) == proposals  # the worker compiles them
+
+
+KERNEL = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def kernel(x):
+    tl.store(x, FAULT)
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, *given): super().__init__()
+    def forward(self, *given): kernel[1,](torch.empty(1, device="meta"))
+"""
+MISSING, CRASH = "import missing_module", "import os; os.kill(os.getpid(), 11)"
+
+
+FAULTS = [
+    (MISSING, "ModuleNotFoundError: No module named 'missing_module'"),
+    (CRASH, "its process ended by signal 11"),
+    (KERNEL.replace("kernel[1,]", "kernel.missing"), "no attribute 'missing' (candidate_ahead"),
+    (KERNEL.replace("FAULT", "1.0").replace('a"))', 'a"), unknown=1)'), "KeyError: "),
+    (KERNEL.replace("FAULT", "missing"), ""),  # a compile error of its own
+]
+
+
+def test_a_fault_of_compiling_ahead_is_told(tmp_path, fork_server):
+    pytest.importorskip("triton")
+    with Judge(load(EXAMPLE), settings=Settings(), fork_server=fork_server) as judge:
+        question = question_of(judge)
+    variables = {"TRITON_CACHE_DIR": str(tmp_path)}
+    with TunerProcess(variables, threads=1, architecture="sm_90") as process:
+        process.give(question)
+        for source, seen in FAULTS:
+            told = []
+            queue = BuildQueue(process, told.append)
+            candidates = [Candidate(source + "\n" * n, "triton") for n in range(2)]
+            queue.add([Proposal(candidate, "rules") for candidate in candidates])
+            assert len(queue.take(2, 2, time.monotonic() + 240)) == 2
+            assert (queue.n_compiled, queue.n_failed, len(told)) == (0, 2, bool(seen))
+            assert seen in "".join(told)
+
+
+def test_a_crash_of_the_process_that_compiles_ahead_is_told(fork_server):
+    pytest.importorskip("triton")
+    with Judge(load(EXAMPLE), settings=Settings(), fork_server=fork_server) as judge:
+        question = question_of(judge)
+    told = []
+    with TunerProcess({}, threads=1, architecture="sm_none") as process:
+        process.give(question)
+        queue = BuildQueue(process, told.append)
+        queue.add([Proposal(Candidate("", "triton"), "rules")])
+        assert len(queue.take(1, 1, time.monotonic() + 240)) == 1
+    assert queue.n_failed == 1 and "ValueError: invalid literal for int()" in told[0]
 
 
 def built(process, proposal):

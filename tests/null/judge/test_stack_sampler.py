@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 
 import pytest
 import torch
@@ -18,7 +19,9 @@ from kernelwright.judge.kinds.sampling import (
     answerable,
     owned,
     owner_of,
+    spans,
 )
+from kernelwright.judge.sandbox.process_memory import Mapped
 
 GIVEN = ("/usr", "/env")
 COMPILED = "/tmp/uz/cuzdfgo2snljrd77x3lldp5ooczefg23k5dc47k27obkwhk4qeq6.main.so"
@@ -53,6 +56,16 @@ def test_a_library_cut_in_pieces_is_a_library():
     given = (1 << 40, (1 << 40) + (1 << 28), "/env/lib/libtorch_cpu.so")
     assert [span.owner for span in owned([*pieces[:2], given], GIVEN)] == [OWN, OWN, LIBRARY]
     assert {span.owner for span in owned([*pieces, given], GIVEN)} == {LIBRARY}
+
+
+def test_libraries_of_an_environment_that_is_a_link_are_libraries(tmp_path, monkeypatch):
+    package = tmp_path / "real" / "site-packages" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "link" / "site-packages"), *sys.path])
+    [span] = spans([Mapped(0, 4096, "r-xp", 0, ("1", "2"), str(package / "lib.so"))])
+    assert span.owner == LIBRARY
 
 
 def test_a_thread_in_a_library_outweighs_one_in_own_code():

@@ -10,9 +10,11 @@ import pytest
 
 from kernelwright.core.candidate import Candidate, Proposal
 from kernelwright.core.trial import Outline, Trial, TrialOutcome
+from kernelwright.tuner.builder import Ahead
 from kernelwright.tuner.cost_model import CostModel
 from kernelwright.tuner.pool import Pool
 from kernelwright.tuner.prior import machine
+from kernelwright.tuner.process import BuilderEnded
 from kernelwright.tuner.queue import BuildQueue
 from kernelwright.tuner.tuner import PATIENCE, Tuner
 
@@ -76,7 +78,7 @@ class Compilers:
         done = [name for name, n in self.left.items() if n <= 0]
         for name in done:
             del self.left[name]
-        return done
+        return [Ahead(name, True) for name in done]
 
     def end_builds(self):
         pass
@@ -227,3 +229,51 @@ def test_the_first_candidates_compile_before_the_search_begins():
     assert len(compilers.left) == 3
     tuner.run(time.monotonic() + 60)
     assert sorted(runner.measured) == [0, 1, 2]
+
+
+class Failing:
+    """A tuner's process of which nothing comes but these answers; a text is its builder's end."""
+
+    architecture = "sm_90"
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def build(self, sources):
+        pass
+
+    def built(self, timeout_s):
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, str):
+            raise BuilderEnded(answer)
+        return answer
+
+
+def taken(process, n):
+    """Take so many candidates from a queue; return it, and what it told."""
+    told = []
+    queue = BuildQueue(process, told.append)
+    queue.add([in_triton(number) for number in range(n)])
+    assert len(queue.take(n, n, time.monotonic() + 60)) == n
+    return queue, told
+
+
+def test_the_first_fault_of_compiling_ahead_is_told_and_all_failures_are_counted():
+    names = [in_triton(number).candidate.digest for number in range(4)]
+    faults = ["", "ImportError: planted", "another"]
+    failed = [Ahead(name, False, fault) for name, fault in zip(names, faults, strict=False)]
+    queue, told = taken(Failing(failed, [Ahead(names[3], True)]), 4)
+    assert len(told) == 1 and not BuildQueue(Failing()).counted
+    assert queue.counted == "candidates compiled ahead: 1; failed ahead: 3"
+    assert "by no fault of its own: ImportError: planted; the search goes on" in told[0]
+
+
+def test_a_candidates_own_compile_error_is_counted_and_not_told():
+    queue, told = taken(Failing([Ahead(in_triton(0).candidate.digest, False)]), 1)
+    assert queue.counted.endswith("0; failed ahead: 1") and not told
+
+
+def test_the_end_of_the_process_that_compiles_ahead_is_told():
+    queue, told = taken(Failing([], "no memory"), 3)
+    assert queue.counted.endswith("0; failed ahead: 3") and len(told) == 1
+    assert "no memory" in told[0]

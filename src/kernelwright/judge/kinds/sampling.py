@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 
 from kernelwright.judge.sandbox.child import SampleTimes
-from kernelwright.judge.sandbox.isolation import SYSTEM, visible_folders
+from kernelwright.judge.sandbox.isolation import library_folders
 from kernelwright.judge.sandbox.process_memory import Mapped, mapped, read_process
 from kernelwright.judge.sandbox.processes import beside
 
@@ -194,7 +194,7 @@ class Span:
 
 def spans(parts: Sequence[Mapped]) -> list[Span]:
     """The executable memory of a process with these parts."""
-    library = (*SYSTEM, *visible_folders())
+    library = library_folders()
     # Memory that may be written as well holds code made while running, or a stack.
     written = {part.start for part in parts if "wx" in part.rights}
     whole = [(part.start, part.end, part.path) for part in parts]

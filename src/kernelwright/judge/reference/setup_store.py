@@ -176,7 +176,7 @@ def is_closed_to_candidates(folder: Path) -> bool:
     """True if no candidate on this machine can reach a folder that is closed to other users."""
     if isolation.can_become(FIRST_UID):
         return True
-    seen = (*isolation.SYSTEM, *isolation.visible_folders())
+    seen = isolation.library_folders()
     return landlock.version() > 0 and not any(folder.is_relative_to(one) for one in seen)
 
 

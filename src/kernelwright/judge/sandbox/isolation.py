@@ -150,6 +150,13 @@ def visible_folders() -> tuple[str, ...]:
     return tuple(found)
 
 
+def library_folders() -> tuple[str, ...]:
+    """The system's folders and the visible ones, each by its own name and without links: Linux
+    names the files of a process by the latter, and an environment may be a link to another."""
+    folders = (*SYSTEM, *visible_folders())
+    return tuple(dict.fromkeys((*folders, *map(os.path.realpath, folders))))
+
+
 def child_environment(extra: Mapping[str, str], *, scratch: str, threads: int) -> dict[str, str]:
     """The whole environment of a child: nothing of the user's but ``KEPT_VARIABLES`` and PATH."""
     environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
