@@ -376,7 +376,7 @@ if __name__ == "__main__":
         "scores": (wrong_without_scores, ["attention"]),
         "weights": (split_too_often, ["bf16x3_6", "fp16x2_3"]),
         "traces": (left_out_of_a_trace, PREPARED),
-        "channels": (wrong_over_channels, folded_columns.CASES),
+        "channels": (wrong_over_channels, [*folded_columns.CASES, *folded_columns.GROUPED]),
         "joins": (wrong_in_place, ["fused, own matmul", "fused", "fused, channels last"]),
     }[sys.argv[1]]
     found = {}

@@ -46,18 +46,21 @@ def log_total(x, shift):
 
 TRANSPOSED = nn.ConvTranspose2d(4, 24, 4, 2, 1, output_padding=1)
 PLAIN = nn.Conv2d(4, 20, 3, padding=1, bias=False)
+PADDED = nn.Sequential(nn.ConstantPad3d((0, 0, 0, 0, 2, 10), 0.0), nn.Conv2d(16, 20, 3, groups=2))
 CASES = {
     "least of channels": (TRANSPOSED, least_of_channels, 2),
     "shares": (TRANSPOSED, shares, 1),
     "standard": (PLAIN, standard, 2),
     "log of a total": (PLAIN, log_total, 1),
 }
+GROUPED = {"channels of padding, in groups": (PADDED, least_of_channels, 2)}
+"""Cases whose tiles have not all channels, so that another kernel reduces over them."""
 FOLDING = Fusion(folded_columns=128)
 X = torch.randn(2, 4, 7, 6)
 
 
 def program_of(name: str, fusion: Fusion) -> tuple[nn.Module, Program]:
-    convolution, function, _ = CASES[name]
+    convolution, function, _ = (CASES | GROUPED)[name]
     module = Convolved(convolution, function)
     captured = capture(module, [X])
     return module, assemble_supported(captured, fusion, TritonEmitter().supports, products=True)

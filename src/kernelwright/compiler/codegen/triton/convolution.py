@@ -404,10 +404,11 @@ class ConvolutionWriter:
         return stretch.dilation // math.gcd(stretch.stride, stretch.dilation)
 
     def _shaped(self, row: str, column: str) -> dict[str, str]:
+        groups = {axis.name: self.axis[axis.name] for axis in self.step.batch}
         rows = {axis.name: self.axis[axis.name] + row for axis in self.step.m}
         taps = {axis.name: self.axis[axis.name] + column for axis in self.image.taps}
         channel = self.image.channel
-        return rows | taps | ({channel.name: "channel" + column} if channel else {})
+        return groups | rows | taps | ({channel.name: "channel" + column} if channel else {})
 
     def _weight_tile(self, pointer: str) -> str:
         """Return the load of the columns' values at the current k."""
