@@ -117,8 +117,9 @@ def fuse(
     ``after`` says, for the result of a call, which nodes the call needs (its kept arguments).
     """
     extra: set[Node] = set()
+    plan: _Plan | None = None
     while True:
-        plan = _Plan(required, names, after, fusion, extra, given)
+        plan = _Plan(required, names, after, fusion, extra, given, plan)
         costly = set(plan.run()) or set(plan.computed_twice())
         if not costly:
             plan.join_totals()
@@ -135,7 +136,10 @@ class _Plan:
         fusion: Fusion,
         extra: set[Node],
         given: Mapping[Node, tuple[int, ...]],
+        earlier: _Plan | None,
     ) -> None:
+        """``earlier``: a plan that kept a part of ``extra``; its groups are taken over as far as
+        they are the same, which saves most of the work in a large network."""
         self.required = set(required)
         self.after = after
         self.fusion = fusion
@@ -149,11 +153,30 @@ class _Plan:
         for node, reads in self.reads.items():
             for read in reads:
                 self.readers.setdefault(read, []).append(node)
+        self.n_assigned = self._take_over(earlier) if earlier else 0
+        """Number of the first nodes in ``order`` that have their groups already."""
+
+    def _take_over(self, earlier: _Plan) -> int:
+        """Take over the groups of the nodes before the first that is kept or read in another way,
+        and return the number of these nodes. A group hangs on nothing that comes later: whoever
+        reads a member from outside is outside in both plans."""
+        done: set[Node] = set()
+        for node in self.order:
+            if self.kept.get(node) != earlier.kept.get(node):
+                break
+            if self.reads.get(node) != earlier.reads.get(node):
+                break
+            done.add(node)
+        for group in earlier.groups:
+            if nodes := [node for node in group.nodes if node in done]:
+                self.groups.append(Group(nodes))
+                self.group_of |= dict.fromkeys(nodes, self.groups[-1])
+        return len(done)
 
     def run(self) -> Iterator[Node]:
         """Assign every kept node to a group; if one cannot be assigned, yield values that must be
         kept first."""
-        for node in self.order:
+        for node in self.order[self.n_assigned :]:
             if node in self.kept and not isinstance(node, Source) and not self._assign(node):
                 yield from self._to_keep(node)
                 return
