@@ -543,7 +543,7 @@ def _last_uses(program: Program, steps: Sequence[Step], kept: Sequence[str]) -> 
     big: set[str] = set()
     ends: dict[str, int] = {}
     for number, step in enumerate(steps):
-        for name in needs(step):
+        for name in sorted(needs(step)):  # a set, whose order differs from process to process
             ends[name] = number
         for made in step.outputs if isinstance(step, Call) else step.writes:
             ends.setdefault(made.name, number)
