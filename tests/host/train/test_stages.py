@@ -136,7 +136,8 @@ def test_the_fast_judge_is_asked_for_no_cpp_and_every_audit_is_in_the_curve(fold
     assert line["share/right"] == 0.0 and line["share/cheats"] == line["share/with_code"]
     assert line["audit/answers"] == 8 * line["share/with_code"] > 0
     with Archive(folder / "fast.sqlite") as archive:
-        verdicts = [found.passed for _, found in archive.history(TASKS[0].digest)]
+        history = archive.history(TASKS[0].digest)
+    verdicts = [found.passed and found.is_own for _, found in history]
     assert any(verdicts) == (line["audit/disputed"] > 0)
 
 
