@@ -6,15 +6,13 @@ NVIDIA and an AMD GPU, without either. Prints one JSON object: by case what is w
 
 from __future__ import annotations
 
-import json
 import random
-import sys
 from dataclasses import replace
 
 import torch
 import triton
 from tests.emitters import build, mismatch, source
-from tests.host.emit_gpu.triton_child import Recorder, compile_for
+from tests.host.emit_gpu.triton_child import Recorder, compile_for, report
 from torch import nn
 from triton.backends.compiler import GPUTarget
 
@@ -146,14 +144,4 @@ def not_compiled(name: str) -> str:
 
 
 if __name__ == "__main__":
-    check, names = {
-        "values": (wrong_values, CASES),
-        "compile": (not_compiled, FITTING),
-    }[sys.argv[1]]
-    found = {}
-    for case in sys.argv[2:] or names:
-        try:
-            found[case] = check(case)
-        except Exception as problem:
-            found[case] = f"{type(problem).__name__}: {problem}"
-    print(json.dumps(found))
+    report({"values": (wrong_values, CASES), "compile": (not_compiled, FITTING)})

@@ -368,8 +368,20 @@ def wrong_over_channels(name: str) -> str:
     return ""
 
 
+def report(checks: dict) -> None:
+    """Print one JSON object: what a check finds wrong with each of its cases."""
+    check, names = checks[sys.argv[1]]
+    found = {}
+    for case in sys.argv[2:] or names:
+        try:
+            found[case] = check(case)
+        except Exception as problem:
+            found[case] = f"{type(problem).__name__}: {problem}"
+    print(json.dumps(found))
+
+
 if __name__ == "__main__":
-    check, names = {
+    checks = {
         "values": (wrong_values, CASES),
         "compile": (not_compiled, COMPILED),
         "norms": (left_of_equal_values, ["0.1", "-3e7"]),
@@ -378,11 +390,5 @@ if __name__ == "__main__":
         "traces": (left_out_of_a_trace, PREPARED),
         "channels": (wrong_over_channels, [*folded_columns.CASES, *folded_columns.GROUPED]),
         "joins": (wrong_in_place, ["fused, own matmul", "fused", "fused, channels last"]),
-    }[sys.argv[1]]
-    found = {}
-    for case in sys.argv[2:] or names:
-        try:
-            found[case] = check(case)
-        except Exception as problem:
-            found[case] = f"{type(problem).__name__}: {problem}"
-    print(json.dumps(found))
+    }
+    report(checks)
