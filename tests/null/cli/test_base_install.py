@@ -30,8 +30,13 @@ class Base:
         return self.finder.find_spec(name, path, target)
 
 sys.meta_path = [Base(finder) for finder in sys.meta_path]
-from kernelwright.cli import main
-main()
+from kernelwright.cli import COMMANDS, main
+
+for command in COMMANDS:
+    try:
+        main.main([command, "--help"])
+    except SystemExit as left:
+        print(f"{{command}} ended with {{left.code}}")
 '''
 
 
@@ -68,12 +73,10 @@ def missing() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_base_install_has_the_command(command: str, missing: set[str]) -> None:
+def test_a_base_install_has_every_command(missing: set[str]) -> None:
     assert {"elftools", "ray", "tree_sitter"} <= missing
     script = WITHOUT.format(missing=missing)
-    asked = subprocess.run(
-        [sys.executable, "-c", script, command, "--help"], capture_output=True, text=True
-    )
+    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (asked.returncode, asked.stderr) == (0, "")
-    assert "Usage:" in asked.stdout
+    ended = [line for line in asked.stdout.splitlines() if " ended with " in line]
+    assert ended == [f"{command} ended with 0" for command in COMMANDS]
