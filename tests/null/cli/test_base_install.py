@@ -65,11 +65,12 @@ def missing() -> set[str]:
     """The modules that this environment has and a base install has not."""
     base = needed({plain(r) for r in PROJECT["dependencies"]} | {PROJECT["name"]})
     extras = {plain(r) for rows in PROJECT["optional-dependencies"].values() for r in rows}
+    hidden = needed(extras) - base
     return {
         module
         for module, homes in packages_distributions().items()
         for home in homes
-        if (name := home.lower().replace("_", "-")) in needed(extras) and name not in base
+        if home.lower().replace("_", "-") in hidden
     }
 
 
