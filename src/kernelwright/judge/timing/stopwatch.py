@@ -38,9 +38,9 @@ RING_SHARE = 1 / 256
 """The share of a GPU's memory that inputs and outputs of one window may take: ten times an H200's
 last-level cache. Each of a judge's modules, eight at most, keeps as much beside what is counted."""
 LONE_SHARE = 1 / 32
-"""The share of a GPU's memory that inputs and outputs of a window of a single call may take. A call
-that waits for a word instead has 0.3 to 0.7 ms of an H200's busy host in its time, a tenth and more
-of what reads and writes gigabytes."""
+"""The share of a GPU's memory that inputs and outputs of a window of a single call may take.
+Without a window the judge waits for each call, and on the busy host of an H200 that wait added 0.3
+to 0.7 ms to every time: a tenth and more of a call that moves gigabytes."""
 RING_CACHES = 4
 """The same on a CPU, in last-level caches: freed memory is taken up again from there."""
 MOST_EVENED = 4
@@ -166,14 +166,14 @@ class Stopwatch:
         if self.inputs is None or not self.inputs.may_share_windows:
             return 0
         form, cache_bytes = self.inputs.form, self.backend.last_level_cache_bytes()
-        room_bytes = self.backend.memory_bytes() * RING_SHARE
-        if self.backend.kind == "cpu":
-            room_bytes = RING_CACHES * cache_bytes
+        call_bytes = max(1, form.input_bytes + form.output_bytes)
         if self._flush is None:  # the inputs stay where they were written to
             room_bytes = cache_bytes / 2
-        call_bytes = max(1, form.input_bytes + form.output_bytes)
-        if self.backend.kind != "cpu" and self._flush is not None:
-            room_bytes = max(room_bytes, min(call_bytes, self.backend.memory_bytes() * LONE_SHARE))
+        elif self.backend.kind == "cpu":
+            room_bytes = RING_CACHES * cache_bytes
+        else:
+            memory_bytes = self.backend.memory_bytes()
+            room_bytes = max(memory_bytes * RING_SHARE, min(call_bytes, memory_bytes * LONE_SHARE))
         return min(MOST_CALLS, int(room_bytes // call_bytes))
 
     def floor_ns(self, n_calls: int) -> float:
