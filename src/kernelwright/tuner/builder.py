@@ -50,7 +50,7 @@ MOST_LETTERS = 500
 
 @dataclass(frozen=True)
 class Ahead:
-    """What came of a candidate that was to be compiled ahead."""
+    """The outcome of compiling a candidate ahead of its trial."""
 
     name: str
     is_compiled: bool

@@ -55,9 +55,10 @@ def convolution_choices(step: Contraction, *, descriptors: bool = False) -> list
     others = [k for pair in pairs for k in (pair if is_small or is_few else reversed(pair))]
     is_plain = not (rows_of_part(step) or step.folds)
     shifted = _shifted(step, descriptors=descriptors) if is_plain else []
-    found = [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
     if is_small:
         found = [others[0], *shifted[:1], *others[1:], *shifted[1:]]
+    else:
+        found = [*shifted[:1], *others[:2], *shifted[1:], *others[2:]]
     if not side_by_side(step):
         return found
     return [way for knobs in found for way in (_joined(knobs), {**knobs, "phases": "apart"})]
