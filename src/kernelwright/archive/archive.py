@@ -406,10 +406,11 @@ class Archive:
 
     def _trials(self, query: sa.Select[Any]) -> list[tuple[sa.RowMapping, Trial]]:
         """The trials that a query selects, each with its row."""
-        its_own = query.with_only_columns(tables.trial.c.outline)
-        known = sa.select(tables.outline).where(tables.outline.c.digest.in_(its_own))
+        found = self._read(query)
+        named = {row["outline"] for row in found}  # read after them: others write meanwhile
+        known = sa.select(tables.outline).where(tables.outline.c.digest.in_(named - {None}))
         outlines = {row["digest"]: rows.to_outline(row) for row in self._read(known)}
-        return [(row, rows.to_trial(row, outlines)) for row in self._read(query)]
+        return [(row, rows.to_trial(row, outlines)) for row in found]
 
     def counts(self) -> tuple[int, int]:
         """The numbers of all trials and of all verdicts: those of the last ones, because rows are

@@ -69,7 +69,7 @@ def to_outline(row: RowMapping) -> Outline:
 
 def to_trial(row: RowMapping, outlines: Mapping[str, Outline]) -> Trial:
     """From a row of trial, with its outline among ``outlines``, by digest."""
-    outline = outlines.get(row["outline"])
+    outline = outlines[row["outline"]] if row["outline"] else None
     return dataclasses.replace(from_columns(Trial, {**row, "outline": None}), outline=outline)
 
 

@@ -1,5 +1,6 @@
 """Trials are kept with the outlines of their programs, and read back by task and device."""
 
+import dataclasses
 import sqlite3
 from contextlib import closing
 
@@ -43,6 +44,25 @@ def test_a_trial_comes_back_with_its_outline(archive, run):
     archive.add_trials(run, HERE, 1, [trial("a"), trial("b"), failed])
     found = archive.trials(TASK.digest, environment=HERE.digest, version=1)
     assert found == [trial("a"), trial("b"), failed]
+
+
+def test_a_trial_that_another_process_writes_meanwhile_has_its_outline(
+    archive, run, path, monkeypatch
+):
+    def read_and_write(query):
+        found = read(query)
+        n_trials = len(written)
+        written.append(Outline((dataclasses.replace(STEP, name=f"step {n_trials}"),)))
+        with Archive(path) as other:
+            other.add_trials(run, HERE, 1, [trial(f"b{n_trials}", outline=written[-1])])
+        return found
+
+    archive.add_trials(run, HERE, 1, [trial("a")])
+    read, written = archive._read, []
+    monkeypatch.setattr(archive, "_read", read_and_write)
+    for _ in range(2):
+        [found] = archive.past_trials(device="cpu", version=1, n=10).values()
+        assert all(one.outline for one in found)
 
 
 def test_past_trials_are_the_measured_ones_of_other_tasks_on_the_device(archive, run):
