@@ -330,3 +330,51 @@ def test_other_arguments_of_the_constructor_are_a_change(tmp_path) -> None:
             x = torch.randn(6, 8)
             torch.testing.assert_close(fast(x), module(x))
             assert bool(reason(fast, x)) == (scale == 4.0)
+
+
+OWN_FUNCTIONS = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    class Bend(nn.Module):
+        def forward(self, x):
+            return torch.relu(x)
+
+    @staticmethod
+    def shifted(x):
+        return x + 1
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.bend = nn.Linear(8, 8), self.Bend()
+        up, self.shift = self.up, self.shifted
+        self.step = lambda x: self.bend(up(x))
+
+    def forward(self, x):
+        return self.shift(self.step(x)) * 2
+
+
+def get_inputs():
+    return [torch.randn(6, 8)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@torch.no_grad()
+def test_functions_and_classes_that_the_module_defines_are_its_own_in_a_candidate(tmp_path) -> None:
+    task = Task("example", "folder", OWN_FUNCTIONS)
+    best = proposals(task)[0]
+    path = write_source(best.candidate, tmp_path, "example")
+    fast = kw.build(Result(task, best, verdict(best.candidate, 2.0), [], "eager", path, ""))
+    module = open_reference(task).build(0)
+    fast.load_state_dict(module.state_dict())
+    x = torch.randn(6, 8)
+    assert fast.why_not(x) == ""
+    torch.testing.assert_close(fast(x), module(x))
+    fast.shift = torch.relu
+    assert fast.why_not(x).startswith("shift of the module")

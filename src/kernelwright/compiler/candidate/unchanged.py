@@ -108,10 +108,13 @@ def own_names(part, module):
 def description_of(module, home, mode=False):
     """By path: the class of every part, and its own attributes, hooks and parameters' names.
 
-    All are literals; classes and functions of the file ``home`` go by their bare names. ``mode``:
-    whether the training flags count. The class and the hooks of ``module`` itself do not.
+    All are literals; classes and functions of the file ``home`` go by their bare names, and those
+    that the class of ``module`` defines by what follows its name, since kernels are in a class of
+    another name. ``mode``: whether the training flags count. The class and the hooks of ``module``
+    itself do not.
     """
     found = {}
+    home = (home, *[kind.__qualname__ + "." for kind in type(module).__mro__])
     for path, part in module.named_modules(remove_duplicate=False):
         held = vars(part)
         own = {name: literal_of(held[name], home) for name in own_names(part, module)}
@@ -126,14 +129,20 @@ def description_of(module, home, mode=False):
 
 
 def name_of_kind(value, home):
-    """The name of a class or a function."""
+    """The name of a class or a function. ``home``: a file, and beginnings of names that are left
+    out there."""
     name = getattr(value, "__qualname__", type(value).__qualname__)
     where = getattr(value, "__module__", None)
-    return name if where in (home, None) else f"{where}.{name}"
+    file, *outer = home
+    if where not in (file, None):
+        return f"{where}.{name}"
+    name += "."
+    return name.removeprefix(next(filter(name.startswith, outer), ""))[:-1]
 
 
 def literal_of(value, home, depth=0):
-    """A literal that tells a value from others; the content of a tensor does not count.
+    """A literal that tells a value from others; the content of a tensor does not count. ``home``:
+    as ``name_of_kind`` has it.
 
     Numbers and strings are themselves; all else is a dict, or a list that begins with its kind.
     """
