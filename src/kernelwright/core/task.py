@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from kernelwright.core.digest import digest
 from kernelwright.core.errors import UsageError, nearest
@@ -83,6 +84,11 @@ class Task:
         """The mode that the text asks for, or ''."""
         found = _MODE.search(self.source)
         return found[1] if found else ""
+
+    def set_mode(self, module: Any) -> None:
+        """Put a ``torch.nn.Module`` of the task into the mode that the text asks for, if any."""
+        if self.mode:
+            module.train(self.mode == "train")
 
     def in_mode(self, asked: str) -> Task:
         """The task with the module in the mode asked for; '' asks for nothing.

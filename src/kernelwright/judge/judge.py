@@ -332,6 +332,11 @@ class Judge:
                         return {n: times[name] / times[STRONGEST] for name, n in indices.items()}
         return {}
 
+    @property
+    def judged_task(self) -> Task:
+        """The task as it is judged: in eval mode if it is random in training mode only."""
+        return self.oracle.forward.task
+
     @functools.cached_property
     def batch_size(self) -> int:
         """The number of candidates that a search builds together; fewer of large tasks, for want of

@@ -89,8 +89,7 @@ class Reference:
         what = f"{self.task.entry}(*get_init_inputs()) fails"
         with self._running(what, advice, seed=seed, context=f"with {arguments!r:.200}"):
             module = self.namespace[self.task.entry](*arguments)
-            if self.task.mode:
-                module.train(self.task.mode == "train")
+            self.task.set_mode(module)
         self._fill(module, seed)
         return module
 

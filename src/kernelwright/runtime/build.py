@@ -107,8 +107,8 @@ def _from_file(
         if state_dict is None and reference.has_fixed_weights:
             state_dict = weights_of(reference.build(BUILD_SEED))
     module: nn.Module = file.ModelNew(*args, **kwargs)
-    if isinstance(result, Result) and result.task.mode:
-        module.train(result.task.mode == "train")
+    if isinstance(result, Result):
+        result.task.set_mode(module)
     if state_dict is not None:
         module.load_state_dict(state_dict)
     return module

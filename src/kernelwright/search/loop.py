@@ -392,7 +392,7 @@ class _Search:
         """Return the brief of a proposer that may work until the time ``until``."""
         tokens, usd = self.spent()
         history = list(self.history)
-        limits = brief_of(self.task, self.device, self.dialects, self.settings)
+        limits = brief_of(self.judge.judged_task, self.device, self.dialects, self.settings)
         left_tokens, left_usd = limits.budget_tokens, limits.budget_usd
         return replace(
             limits,

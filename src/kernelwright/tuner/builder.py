@@ -317,7 +317,7 @@ def compile_candidate(source: str, entry: str, question: Question, arguments: li
         if RUNNER in names:  # which would make a graph
             names[BEGINNER] = lambda *given: None
             names[RUNNER] = lambda work, steps, inputs, early=None: steps(*inputs)
-        module = modules.without_memory(names[entry], question.initial)
+        module = modules.without_memory(names[entry], question)
         with torch.device("meta"):
             module(*arguments)
 

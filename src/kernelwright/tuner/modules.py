@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +75,15 @@ def reference(question: Question) -> torch.nn.Module:
 
 
 def constructed(kind: Any, question: Question) -> torch.nn.Module:
-    """Return a module of the class ``kind`` that shares the question's parameters. Its buffers are
-    its own: a call may write to them, and a CUDA graph of another module's would be captured anew.
+    """Return a module of the class ``kind``, in the task's mode, that shares the question's
+    parameters. Its buffers are its own: a call may write to them, and a CUDA graph of another
+    module's would be captured anew.
 
     It is made without memory if possible, since drawing a large layer's weights takes longer than
     a trial.
     """
     torch.manual_seed(question.seed)
-    blank = _made_on_meta(kind, question.initial)
+    blank = _made_on_meta(kind, question)
     if blank is not None:
         blank.load_state_dict(question.state, strict=False, assign=True)
         if not any(tensor.is_meta for tensor in _tensors(blank)):
@@ -90,27 +91,27 @@ def constructed(kind: Any, question: Question) -> torch.nn.Module:
             return blank
     torch.manual_seed(question.seed)
     with torch.device("cpu"):
-        module: torch.nn.Module = kind(*question.initial)
-    module = module.to(question.device)
+        module = _made(kind, question).to(question.device)
     load_weights(module, dict(question.state))
     return module
 
 
-def without_memory(kind: Any, initial: Sequence[Any]) -> torch.nn.Module:
-    """Return a module of the class ``kind`` without memory for its weights."""
-    blank = _made_on_meta(kind, initial)
-    if blank is not None:
-        return blank
-    module: torch.nn.Module = kind(*initial)
-    return module.to("meta")
+def without_memory(kind: Any, question: Question) -> torch.nn.Module:
+    """Return a module of the class ``kind``, in the task's mode, without memory for its weights."""
+    return _made_on_meta(kind, question) or _made(kind, question).to("meta")
 
 
-def _made_on_meta(kind: Any, initial: Sequence[Any]) -> torch.nn.Module | None:
+def _made_on_meta(kind: Any, question: Question) -> torch.nn.Module | None:
     """Return a module whose constructor ran without memory; None if it needs its numbers."""
     with contextlib.suppress(Exception), torch.device("meta"):
-        module: torch.nn.Module = kind(*initial)
-        return module
+        return _made(kind, question)
     return None
+
+
+def _made(kind: Any, question: Question) -> torch.nn.Module:
+    module: torch.nn.Module = kind(*question.initial)
+    question.task.set_mode(module)
+    return module
 
 
 def _own_buffers(module: torch.nn.Module) -> None:

@@ -83,7 +83,7 @@ def question_of(judge: Judge) -> Question | None:
             expected = conditioned(oracle, oracle.first, oracle.first_arguments, expected)
     is_cold = judge.settings.cache == "cold"
     return Question(
-        task=judge.task,
+        task=judge.judged_task,
         device=backend.name_in_child,
         threads=judge.threads,
         flush_bytes=2 * backend.last_level_cache_bytes() if is_cold else 0,

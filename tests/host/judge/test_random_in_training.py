@@ -5,6 +5,7 @@ from kernelwright.core.outcome import WarningCode
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
 from kernelwright.judge import Judge
+from kernelwright.tuner.question import question_of
 
 TASK = """
 import torch
@@ -31,5 +32,9 @@ def test_a_candidate_with_dropout_of_its_own_passes_and_is_told_of_the_mode(fork
     candidate = Candidate(TASK.replace("class Model(", "class ModelNew("), "torch")
     with Judge(task, settings=Settings(threads=2), fork_server=fork_server) as judge:
         verdict = judge.evaluate(candidate, timed=False)
+        asked = question_of(judge)
     assert verdict.passed, verdict.why
     assert WarningCode.EVAL_MODE in {one.code for one in verdict.warnings}
+    assert asked is not None
+    assert asked.task.mode == judge.judged_task.mode == "eval"
+    assert judge.task == task

@@ -6,7 +6,10 @@ import pytest
 import torch
 from torch import nn
 
+from kernelwright.core.task import Task
 from kernelwright.tuner.modules import Unfit, constructed, nothing_overwritten, without_memory
+
+TASK = Task("example", "folder", "class Model: pass")
 
 
 class Scaled(nn.Module):
@@ -22,7 +25,7 @@ class Scaled(nn.Module):
 
 def test_a_call_of_one_candidate_changes_no_buffer_of_another():
     state = Scaled(4).state_dict()
-    question = SimpleNamespace(seed=0, initial=[4], state=state, device="cpu")
+    question = SimpleNamespace(seed=0, initial=[4], state=state, device="cpu", task=TASK)
     one, other = (constructed(Scaled, question) for _ in range(2))
     versions = [buffer._version for buffer in other.buffers()]
     one(torch.randn(8, 4))
@@ -42,13 +45,21 @@ class Decaying(nn.Module):
 
 
 def test_a_constructor_that_reads_numbers_runs_on_the_cpu():
-    question = SimpleNamespace(
-        seed=0, initial=[4], state={"weight": torch.arange(4.0)}, device="cpu"
-    )
+    state = {"weight": torch.arange(4.0)}
+    question = SimpleNamespace(seed=0, initial=[4], state=state, device="cpu", task=TASK)
     assert torch.equal(constructed(Decaying, question).weight, torch.arange(4.0))
-    blank = without_memory(Decaying, [4])
+    blank = without_memory(Decaying, question)
     assert blank.weight.is_meta
     assert blank.weight.shape == (4,)
+
+
+@pytest.mark.parametrize("kind", [Scaled, Decaying])
+def test_a_candidate_is_in_the_mode_that_the_task_asks_for(kind):
+    state = kind(4).state_dict()
+    for task, trains in ((TASK, True), (TASK.in_mode("eval"), False)):
+        question = SimpleNamespace(seed=0, initial=[4], state=state, device="cpu", task=task)
+        for made in (constructed(kind, question), without_memory(kind, question)):
+            assert {part.training for part in made.modules()} == {trains}
 
 
 @pytest.mark.parametrize("written", ["argument", "weight"])
