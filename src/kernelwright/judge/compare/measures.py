@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 
-from kernelwright.judge.compare.pieces import cut_axis, pieces
+from kernelwright.judge.compare.pieces import cut_axis, mask_of, pieces
 
 SMALL_ROW = 0.25
 """Smallest scale of a row, relative to the median row's largest value. Without it the error is a
@@ -186,7 +186,7 @@ def finite_in_both(own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor | Non
         return None
     if all(bool(o.isfinite().all() & e.isfinite().all()) for o, e in pieces(own, exact)):
         return None
-    return exact.isfinite() & own.isfinite()
+    return mask_of(lambda o, e: e.isfinite() & o.isfinite(), own, exact)
 
 
 def furthest(one: list[torch.Tensor], other: list[torch.Tensor]) -> float:
@@ -208,6 +208,11 @@ def are_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
 def same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """The mask of places where two are equal; NaN equals NaN."""
     return (one == other) | (one.isnan() & other.isnan())
+
+
+def same_but_where(mask: torch.Tensor, one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two are equal in all places where the mask is false; NaN equals NaN."""
+    return all(bool((same(a, b) | m).all()) for m, a, b in pieces(mask, one, other))
 
 
 def differ(one: torch.Tensor, two: torch.Tensor) -> bool:

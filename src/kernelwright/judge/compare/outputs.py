@@ -24,7 +24,7 @@ from kernelwright.judge.compare.measures import (
     as_real,
     finite_in_both,
     row_scale,
-    same,
+    same_but_where,
     typical_error,
 )
 from kernelwright.judge.compare.pieces import cut_axis, pieces
@@ -73,7 +73,7 @@ def compare(values: list[torch.Tensor], expected: Expected) -> Agreement:
             warnings += compare_exactly(name, value, output, expected.loose_share)
             continue
         finite = output.finite
-        if finite is not None and not bool(same(value, output.own)[~finite].all()):
+        if finite is not None and not same_but_where(finite, value, output.own):
             warnings.append(_not_finite(f"{name} has NaN or infinity where the reference differs"))
         error = output.error_of(value)
         if math.isinf(error) and math.isinf(output.allowed):
@@ -195,7 +195,7 @@ def _is_near(
     if not other.is_floating_point():
         return torch.equal(as_bytes(value), as_bytes(other))
     finite = finite_in_both(other, other)
-    if finite is not None and not bool(same(value, other)[~finite].all()):
+    if finite is not None and not same_but_where(finite, value, other):
         return False
     like = replace(usual, exact=other, scale=row_scale(other), finite=finite)
     if like.error_of(value) > usual.allowed + reference_error:

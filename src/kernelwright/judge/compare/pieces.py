@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -21,6 +21,20 @@ def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
     else:
         axis = cut_axis(tensors[0])
         yield from zip(*(t.chunk(count, axis) for t in tensors), strict=True)
+
+
+def mask_of(rule: Callable[..., torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
+    """The mask that ``rule`` gives for tensors of one shape, asked a piece at a time: what it makes
+    on the way may be many times as large as the mask."""
+    found = [rule(*piece) for piece in pieces(*tensors)]
+    return found[0] if len(found) == 1 else torch.cat(found, cut_axis(tensors[0]))
+
+
+def first_of(mask: torch.Tensor) -> tuple[int, ...]:
+    """The first place where a mask is true. ``nonzero`` would take up to 8 bytes for each axis of
+    every element."""
+    found = mask.view(torch.uint8).flatten().argmax()
+    return tuple(int(index) for index in torch.unravel_index(found, mask.shape))
 
 
 def cut_axis(tensor: torch.Tensor) -> int:

@@ -6,6 +6,7 @@ import torch
 
 from kernelwright.judge.compare.expected import Expected
 from kernelwright.judge.compare.measures import as_real, row_scale, same
+from kernelwright.judge.compare.pieces import first_of, mask_of
 from kernelwright.judge.refusal import WrongValues
 
 FAR = 0.01
@@ -26,21 +27,27 @@ def require_specials(values: list[torch.Tensor], expected: Expected) -> None:
         if output.finite is None or not output.is_float:
             continue
         own, exact = output.own, output.exact
-        wrong = ~exact.isfinite() & same(own, exact) & ~same(value, exact)
+        wrong = mask_of(_lacks_special, value, own, exact)
         wrong |= _is_made_up(value, own, exact)
         if bool(wrong.any()):
             name = "the output" if len(values) == 1 else f"output {number}"
-            where = tuple(wrong.nonzero()[0].tolist())
+            where = first_of(wrong)
             raise WrongValues(
                 f"{name} is {value[where].item():.6g} instead of {exact[where].item():.6g} at "
                 f"{list(where)}; so are {float(wrong.double().mean()):.2%} of the elements"
             )
 
 
+def _lacks_special(value: torch.Tensor, own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """The mask of places where the reference is not finite in both precisions, and an output is
+    something else."""
+    return ~exact.isfinite() & same(own, exact) & ~same(value, exact)
+
+
 def _is_made_up(value: torch.Tensor, own: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     """The mask of places where an output is finite, the reference is not, and float64 has another
     number."""
-    asked = ~own.isfinite() & exact.isfinite() & value.isfinite()
+    asked = mask_of(lambda v, o, e: ~o.isfinite() & e.isfinite() & v.isfinite(), value, own, exact)
     if not bool(asked.any()):
         return asked
     is_beyond = exact.abs() > BEYOND * torch.finfo(own.dtype).max

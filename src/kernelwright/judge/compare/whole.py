@@ -8,6 +8,7 @@ import torch
 
 from kernelwright.core.outcome import Warned, WarningCode
 from kernelwright.judge.compare.expected import Output
+from kernelwright.judge.compare.pieces import first_of
 from kernelwright.judge.refusal import WrongValues
 
 UNSEEN = 1 / 4
@@ -35,7 +36,7 @@ def compare_exactly(name: str, value: torch.Tensor, output: Output, most: float)
     if int(wrong.sum()) <= n_unseen:
         told = f"{name}: whole numbers differ where the inputs' last digits decide"
         return [Warned(WarningCode.LAST_DIGITS, told)]
-    where = tuple(wrong.nonzero()[0].tolist())
+    where = first_of(wrong)
     raise WrongValues(
         f"{name}: {share:.3%} of the elements differ, first at {list(where)}: "
         f"{value[where].item()} instead of {own[where].item()}"
