@@ -52,7 +52,13 @@ NAMES = {
 @click.option(
     "--budget", "budget_s", metavar="TIME", help="Search each task for 60s (default), 5m, 1.5h."
 )
-@click.option("--limit", "limit_s", metavar="TIME", help=f"Stop a search after {LIMIT} (default).")
+@click.option(
+    "--limit",
+    "limit_s",
+    metavar="TIME",
+    help=f"Stop a search after {LIMIT} (default). It tries candidates for half of that at most, and "
+    "judges the best in time.",
+)
 @click.option(
     "--total", "total_s", metavar="TIME", help="Start no search after this time. Default: no limit."
 )
