@@ -56,8 +56,7 @@ NAMES = {
     "--limit",
     "limit_s",
     metavar="TIME",
-    help=f"Stop a search after {LIMIT} (default). It tries candidates for half of that at most, and "
-    "judges the best in time.",
+    help=f"Stop a search after {LIMIT} (default). It knows, and judges its best candidate before.",
 )
 @click.option(
     "--total", "total_s", metavar="TIME", help="Start no search after this time. Default: no limit."
