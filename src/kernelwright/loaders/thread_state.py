@@ -68,8 +68,8 @@ class _Float64ByDefault(TorchFunctionMode):
         if type(found) is not torch.Tensor or found.dtype not in WIDER or kwargs.get("dtype"):
             return found
         has_tensors = False
-        # Up to the first number that has a type: what ``copy.deepcopy`` of a tensor is given besides
-        # holds all that was copied of a module before.
+        # Up to the first number with a type: a tensor that ``copy.deepcopy`` copies comes before
+        # a dictionary of all that was copied until then.
         for x in tree_iter((args, kwargs)):
             if isinstance(x, torch.Tensor):
                 has_tensors = True
