@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from kernelwright.core.task import Task
 from kernelwright.dialects.devices import resolve
 from kernelwright.judge import Judge, SharedForkServer
 from kernelwright.judge.scheduling.memory import needed_bytes
-from kernelwright.search import loop
+from kernelwright.search import judging, loop
 from kernelwright.workers.workers import Workers
 
 RUN_ALONE = "run kernelwright optimize on this task alone to see the error"
@@ -31,9 +32,14 @@ Work = Callable[..., Any]
 """A function of a task, settings, and the keyword argument ``fork_server``."""
 
 
-def search_task(task: Task, settings: Settings, fork_server: SharedForkServer) -> None:
-    """Search the task, unless the library is already as fast as a copy."""
-    result = loop.optimize(task, settings=settings, fork_server=fork_server, stops_early=True)
+def search_task(
+    task: Task, settings: Settings, fork_server: SharedForkServer, limit_s: float = math.inf
+) -> None:
+    """Search the task, unless the library is already as fast as a copy. The search is stopped after
+    ``limit_s`` seconds."""
+    result = loop.optimize(
+        task, settings=settings, fork_server=fork_server, stops_early=True, limit_s=limit_s
+    )
     if result.interrupted:
         raise KeyboardInterrupt
 
@@ -48,7 +54,7 @@ def survey_task(task: Task, settings: Settings, fork_server: SharedForkServer) -
         if ended:
             with Archive(settings.archive) as archive:
                 archive.add_task(task, [judge.workload])
-                ended |= judge.copying() | loop.found_on(judge)
+                ended |= judge.copying() | judging.found_on(judge)
                 archive.finish_run(archive.start_run(task, settings), ended)
 
 

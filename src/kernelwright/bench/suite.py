@@ -65,11 +65,11 @@ def run(
     """Search every task without an archived search; return the outcomes in the suite's order.
 
     Each search has a GPU or a share of it, and cores, to itself; the judge's device lock keeps
-    timings on one device apart. A search that takes longer than ``limit_s`` seconds is stopped, and
-    none is begun after ``total_s`` seconds. Tasks that need much device memory run one at a time
-    beside others; those that need most of it come last, and for them the library is timed before:
-    if it is as fast as a copy nothing is searched. Ctrl-C stops the searches; their results are
-    kept, and the same call resumes.
+    timings on one device apart. A search is told that it is stopped after ``limit_s`` seconds, and
+    none is begun after ``total_s``. Tasks that need much device memory run one at a time beside
+    others; those that need most of it come last, and for them the library is timed before: if it is
+    as fast as a copy nothing is searched. Ctrl-C stops the searches; their results are kept, and
+    the same call resumes.
 
     Raises:
         DeviceError: there is no such device.
@@ -96,7 +96,8 @@ def run(
         with locks[id(entry)]:
             earlier = known.search_of(entry.task, settings, here)
             was_run = earlier is not None or time.monotonic() < last_start
-            error = do(search_task, entry) if was_run and earlier is None else None
+            work = partial(search_task, limit_s=limit_s)
+            error = do(work, entry) if was_run and earlier is None else None
         return _outcome(TaskOutcome(entry, None, error, None, was_run, earlier), settings, here)
 
     with _sizes(mixed(entries), settings, target, workers, is_due) as share_of:

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_iter, tree_leaves, tree_map
 
 from kernelwright.loaders.quiet_mode import QuietMode
 
@@ -67,11 +67,16 @@ class _Float64ByDefault(TorchFunctionMode):
         found = func(*args, **kwargs)
         if type(found) is not torch.Tensor or found.dtype not in WIDER or kwargs.get("dtype"):
             return found
-        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        if any(x.is_floating_point() or x.is_complex() for x in tensors):
-            return found
+        has_tensors = False
+        # Up to the first number with a type: a tensor that ``copy.deepcopy`` copies comes before
+        # a dictionary of all that was copied until then.
+        for x in tree_iter((args, kwargs)):
+            if isinstance(x, torch.Tensor):
+                has_tensors = True
+                if x.is_floating_point() or x.is_complex():
+                    return found
         wider = WIDER[found.dtype]
-        for change in (_widened_integers, _widened_numbers) if tensors else (None,):
+        for change in (_widened_integers, _widened_numbers) if has_tensors else (None,):
             again = _called_again(func, args, kwargs, change, wider)
             if again is not None:
                 return again

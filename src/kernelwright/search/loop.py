@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -37,6 +38,7 @@ from kernelwright.proposers.from_archive import CarriedProposer
 from kernelwright.proposers.rules import RulesProposer
 from kernelwright.proposers.usable import check_proposers
 from kernelwright.search.brief import brief_of
+from kernelwright.search.judging import final_time_s, found_on
 from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     History,
@@ -46,6 +48,7 @@ from kernelwright.search.result import (
     require_source,
     write_source,
 )
+from kernelwright.search.time_limit import TimeLimit
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.tuner.admitted import AdmittedTrials
 from kernelwright.tuner.cost_model import MOST_TRIALS
@@ -62,9 +65,6 @@ long again as the budget; the first candidate is judged in any case."""
 N_CONFIRMED = 3
 """Candidates that are measured again at most, besides winners that turn out to be none. The best of
 many noisy measurements looks better than it is."""
-CONFIRM_TIME_S, CONFIRM_SHARE = 4.0, 0.2
-"""Upper bounds on the timing of a final verdict, in seconds and as a share of the budget: long
-enough to decide a gain that a first look leaves open."""
 
 
 def optimize(
@@ -74,11 +74,14 @@ def optimize(
     on_progress: OnProgress = lambda progress: None,
     fork_server: SharedForkServer | None = None,
     stops_early: bool = False,
+    limit_s: float = math.inf,
     also: Sequence[Proposal] = (),
 ) -> Result:
     """Search for a kernel that beats the strongest library setting, within the budget.
 
-    With ``stops_early`` nothing is proposed if the strongest setting is as fast as a copy. The
+    With ``stops_early`` nothing is proposed if the strongest setting is as fast as a copy. Where
+    the caller stops the search after ``limit_s`` seconds, it begins nothing that would keep the
+    best candidate from its verdict until then; the budget is the same otherwise. The
     candidates of ``also`` are judged after the search, unless they have a verdict.
 
     Every proposal and verdict goes to the archive at once. A search that was stopped resumes where
@@ -91,6 +94,7 @@ def optimize(
         ProposerError: a model cannot be asked; the answers of other models are in the archive.
         OSError: the folder for sources is not writable.
     """
+    limit = TimeLimit(limit_s)
     task = asked_for(task, settings)
     require_source(settings.out, task.name)
     device = resolve(Device.parse(settings.device))
@@ -107,7 +111,9 @@ def optimize(
         stack.enter_context(judge)
         if tuner is not None:
             judge.take_builds(tuner.ready_builds)
-        search = _Search(task, device, dialects, settings, archive, judge, on_progress, tuner)
+        search = _Search(
+            task, device, dialects, settings, archive, judge, on_progress, tuner, limit
+        )
         try:
             if stops_early:
                 search.get_ready()
@@ -144,6 +150,7 @@ class _Search:
     on_progress: OnProgress
     tuner: TunerProcess | None = None
     """The process that candidates of the built-in rules are tried in, if there are any."""
+    limit: TimeLimit = field(default_factory=TimeLimit)
     history: History = field(default_factory=list)
     chosen_in_batch: set[str] = field(default_factory=set)
     """Digests of the candidates that were the fastest of their batch in this run: their verdicts
@@ -214,7 +221,12 @@ class _Search:
     def start_clock(self) -> None:
         """Let the budget begin now."""
         self.began_s = time.monotonic()
-        self.deadline = self.began_s + self.settings.budget_s
+
+    @property
+    def deadline(self) -> float:
+        """The time of the monotonic clock at which the budget is spent, or at which the verdict on
+        the best candidate must begin."""
+        return min(self.began_s + self.settings.budget_s, self.limit.last_start_s)
 
     @functools.cached_property
     def proposers(self) -> list[Proposer | WaitingProposer]:
@@ -346,7 +358,10 @@ class _Search:
         return replace(proposal, candidate=as_judged(proposal.candidate, self.task))
 
     def is_late(self, until: float, n_tried: int) -> bool:
-        """Whether a proposer has used up its time and has tried enough candidates."""
+        """Whether a proposer has used up its time and has tried enough candidates, or any if the
+        next verdict is not expected before the search is stopped."""
+        if self.limit.is_near:
+            return n_tried > 0
         is_long_over = time.monotonic() > self.deadline + self.settings.budget_s
         return time.monotonic() > until and n_tried >= (1 if is_long_over else MIN_TRIED)
 
@@ -376,7 +391,7 @@ class _Search:
     @property
     def longest_s(self) -> float:
         """Seconds of timing that a candidate's final verdict may take."""
-        return min(CONFIRM_TIME_S, CONFIRM_SHARE * self.settings.budget_s)
+        return final_time_s(self.settings)
 
     def keep(self, call: Call) -> None:
         """Archive a call as soon as it is paid for."""
@@ -430,14 +445,19 @@ class _Search:
 
     def record(self, proposal: Proposal, brief: Brief, evaluation: Evaluation) -> None:
         self.archive.add_proposal(self.run_id, proposal, brief.exemplars)
+        self.keep_verdict(proposal, evaluation)
+
+    def keep_verdict(self, proposal: Proposal, evaluation: Evaluation) -> None:
+        """Archive a verdict as soon as it is there."""
         self.archive.add_evaluation(self.run_id, evaluation)
         self.history.append((proposal, evaluation))
+        self.limit.note(evaluation)
 
     def confirm(self) -> None:
         """Measure the candidates that may be the best again, for longer; the new verdicts count.
 
         A single promising candidate that was chosen in a batch was already timed for that long and
-        is not measured again.
+        is not measured again. Nothing is if the search would be stopped meanwhile.
         """
         if not self.is_timed:
             return
@@ -445,12 +465,14 @@ class _Search:
         if len(promising) == 1 and self.is_final(*promising[0]):
             return
         confirmed: set[str] = set()
-        while pair := ranking.to_confirm(self.history, confirmed, n_most=self.n_to_confirm):
+        while not self.limit.is_near:
+            pair = ranking.to_confirm(self.history, confirmed, n_most=self.n_to_confirm)
+            if pair is None:
+                return
             proposal = pair[0]
             self.tell(f"measuring again for {self.longest_s:.0f} s or so: {proposal.summary}")
             again = self.judge.evaluate(proposal.candidate, max_time_s=self.longest_s)
-            self.archive.add_evaluation(self.run_id, again)
-            self.history.append((proposal, again))
+            self.keep_verdict(proposal, again)
             confirmed.add(proposal.candidate.digest)
 
     @property
@@ -527,43 +549,6 @@ class _Search:
                 is_notice=is_notice,
             )
         )
-
-
-def judge_all(
-    task: Task,
-    proposals: Sequence[Proposal],
-    *,
-    settings: Settings,
-    fork_server: SharedForkServer | None = None,
-) -> History:
-    """Judge candidates of other searches on a task, timed as long as a confirming verdict, in a run
-    of their own; return them with their verdicts.
-
-    Raises:
-        As ``optimize``.
-    """
-    device = resolve(Device.parse(settings.device))
-    max_time_s = min(CONFIRM_TIME_S, CONFIRM_SHARE * settings.budget_s)
-    found: History = []
-    with (
-        Archive(settings.archive) as archive,
-        Judge(task, device=device, settings=settings, fork_server=fork_server) as judge,
-    ):
-        archive.add_task(task, [judge.workload])
-        run = archive.start_run(task, settings)
-        for proposal in proposals:
-            verdict = judge.evaluate(proposal.candidate, max_time_s=max_time_s)
-            archive.add_proposal(run, replace(proposal, parent=None))
-            archive.add_evaluation(run, verdict)
-            found.append((proposal, verdict))
-        archive.finish_run(run, found_on(judge))
-    return found
-
-
-def found_on(judge: Judge) -> dict[str, Any]:
-    """Return the device, the environment and the judge version that a finished run is kept with."""
-    there = judge.environment
-    return {"device": there.device, "environment": dict(there.facts), "judge": JUDGE_VERSION}
 
 
 def is_built_in_rules(name: str) -> bool:

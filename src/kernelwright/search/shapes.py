@@ -35,7 +35,7 @@ from kernelwright.loaders.reference import CHECK_SEED, open_reference
 from kernelwright.loaders.shapes import Shape, listed_shapes
 from kernelwright.proposers.emitted import EMITTING
 from kernelwright.proposers.rules.served import why_unserved
-from kernelwright.search import loop
+from kernelwright.search import judging, loop
 from kernelwright.search.library_candidate import library_candidate
 from kernelwright.search.result import (
     AtShape,
@@ -202,7 +202,7 @@ class _ShapeSearch:
             return
         for _ in missing:
             self.tell(shape)
-        known += loop.judge_all(
+        known += judging.judge_all(
             shape.task, missing, settings=self.settings, fork_server=self.fork_server
         )
 

@@ -38,6 +38,10 @@ PATIENCE = 2
 bring any, whatever the pool expects."""
 N_FINAL = 8
 """Number of candidates in the last race."""
+MOST_FAILED = 2 * FIRST
+"""Number of candidates that fail, after which the search ends with its time although none was
+measured: all of a network's that is too sensitive to rounding are wrong. Fewer may all be of one
+kind, and another kind may run."""
 FIRST_S = 20.0
 """Seconds for which the first race waits at most for the candidate that promises most. A product's
 kernels take 2 to 4 s of a core to compile, and several searches share the cores."""
@@ -80,7 +84,7 @@ class Tuner:
         self._on_trials, self._payable = on_trials, payable
         self._ahead: int | None = None if builds_ahead else AHEAD
         self._tried: dict[str, Tried] = {}
-        self._n_without_gain = 0
+        self._n_without_gain = self._n_failed = 0
         self._n_known = 0
         """Number of candidates that were tried when the queue was last refilled."""
         self._size, self._took_s, self._n_fresh = min(FIRST, batch_size), 0.0, 0
@@ -107,8 +111,9 @@ class Tuner:
 
     def run(self, until: float, *, least_s: float = 0.0) -> None:
         """Try candidates until the time ``until`` of the monotonic clock, or until none is left
-        that promises a gain. The first race is run in any case, and there are at least ``least_s``
-        seconds from its begin: when the worker and the candidate that promises most stand ready.
+        that promises a gain. The first race is run in any case, and others until a candidate was
+        measured or many have failed. There are at least ``least_s`` seconds from the begin of the
+        first: when the worker and the candidate that promises most stand ready.
 
         Raises:
             CannotCapture: no part of the module can be captured.
@@ -203,7 +208,8 @@ class Tuner:
         return max(1, min(self._size, int(left_s * self._n_fresh / self._took_s)))
 
     def _is_over(self, until: float) -> bool:
-        return bool(self._tried) and time.monotonic() > until
+        has_tried = bool(self._tried) or self._n_failed >= MOST_FAILED
+        return has_tried and time.monotonic() > until
 
     def _race(self, batch: Sequence[Proposal]) -> None:
         before_ns = self._best_ns()
@@ -267,6 +273,7 @@ class Tuner:
             if trial.time_ns is not None:
                 self._tried[trial.candidate] = Tried(proposal, trial, trial.time_ns)
             else:
+                self._n_failed += 1
                 self._tried.pop(trial.candidate, None)
 
     def _best_ns(self) -> float:

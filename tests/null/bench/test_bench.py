@@ -68,7 +68,7 @@ class Idle:
     jobs, gpus, n_devices = 1, (), 1
 
     def __init__(self, **ending):
-        self.begun, self._ending = [], Ending(**ending)
+        self.begun, self.told, self._ending = [], [], Ending(**ending)
 
     def target(self, settings):
         return Target.of(settings)
@@ -76,6 +76,7 @@ class Idle:
     def run(self, work, **how):
         task, *_ = work.args
         self.begun.append(task.name)
+        self.told.append(work.keywords)
         return self._ending
 
     def interrupt(self):
@@ -190,6 +191,12 @@ def test_an_interrupted_search_is_not_a_failure(settings, is_judged):
         page = Path(told["report"]).read_text()
         assert "Not finished" in page and "the search was interrupted" in page
     assert not any(level["n_failed"] for level in told["levels"])
+
+
+def test_a_search_is_told_when_it_will_be_stopped(settings):
+    workers = Idle(died="so that nothing is reported")
+    bench.run([first_entry()], settings=settings, limit_s=77, workers=workers)
+    assert workers.told == [{"limit_s": 77}]
 
 
 def test_a_search_over_its_time_limit_is_stopped_and_reported(settings):

@@ -30,14 +30,14 @@ def test_complex_numbers_are_left_to_the_library():
 
 
 def test_an_error_in_one_variant_is_reported_and_the_others_continue(monkeypatch):
-    right = proposer._assembled
+    right = proposer.OpenedTask.programs
 
-    def wrong_once(part, variant, emitter):
+    def wrong_once(opened, variant, emitter):
         if variant.name == "fused":
             raise AssertionError("the lowering of aten.exp gives too little")
-        return right(part, variant, emitter)
+        return right(opened, variant, emitter)
 
-    monkeypatch.setattr(proposer, "_assembled", wrong_once)
+    monkeypatch.setattr(proposer.OpenedTask, "programs", wrong_once)
     task = load(torch.nn.Softplus(), inputs=["float32[4,8]"])
     brief = Brief(task, CPU, ("cpp",))
     with pytest.warns(RuntimeWarning, match=r"a bug.* AssertionError: the lowering of aten\.exp"):

@@ -1,5 +1,6 @@
 """A reference gets its own random numbers and its own default type; the process keeps its own."""
 
+import copy
 import subprocess
 import sys
 import threading
@@ -7,6 +8,7 @@ import threading
 import pytest
 import torch
 from torch import nn
+from torch.utils._pytree import tree_iter
 
 from kernelwright.loaders import thread_state
 from kernelwright.loaders.thread_state import (
@@ -151,3 +153,21 @@ def test_a_mode_does_not_import_torchs_compiler():
         "sys.exit('torch._dynamo' in sys.modules)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_copying_a_network_looks_at_each_of_its_tensors_once(monkeypatch):
+    """``copy.deepcopy`` gives every tensor a dictionary of all that was copied before. Looking
+    through it took a DenseNet of 121 layers more than a minute for every copy in float64."""
+    seen = []
+
+    def noting(tree):
+        for leaf in tree_iter(tree):
+            seen.append(leaf)
+            yield leaf
+
+    monkeypatch.setattr(thread_state, "tree_iter", noting)
+    network = nn.Sequential(*(nn.BatchNorm1d(2) for _ in range(40)))
+    with made_in_float64():
+        twin = copy.deepcopy(network)
+    assert len(twin.state_dict()) == 5 * 40
+    assert len(seen) <= 2 * len(network.state_dict())

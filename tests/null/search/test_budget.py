@@ -37,7 +37,8 @@ class Search(_Search):
     """A search without an archive."""
 
     def __post_init__(self):
-        self.deadline, self.seen = time.monotonic() + BUDGET_S, set()
+        self.seen = set()
+        self.start_clock()
 
     def brief(self, until):
         return None

@@ -128,6 +128,12 @@ class Runner:
         return [trial(number_of(one), self.time_of(number_of(one))) for one in batch]
 
 
+def named(batch, trials):
+    """The trials with the digests of candidates in Triton."""
+    pairs = zip(batch, trials, strict=True)
+    return [replace(trial, candidate=one.candidate.digest) for one, trial in pairs]
+
+
 def trial(number, time_ns):
     outcome = TrialOutcome.FAILED if time_ns is None else TrialOutcome.MEASURED
     name = candidate(number).candidate.digest
@@ -183,6 +189,22 @@ def test_neither_failures_nor_what_the_judge_refused_leads(refused):
     assert 19 not in map(number_of, tuner.leaders)
 
 
+@pytest.mark.parametrize(("first_right", "least", "most"), [(None, 8, 11), (6, 7, 11), (0, 1, 4)])
+def test_trials_end_with_their_time_when_many_have_failed(first_right, least, most):
+    """A search that has measured nothing tries on for a while: one kind of kernels may fail."""
+    numbers = []
+
+    class Noting(Runner):
+        def measure(self, batch, stages=()):
+            numbers.extend(map(number_of, batch))
+            return named(batch, super().measure(batch, stages))
+
+    runner = Noting(lambda number: 100.0 if number == first_right else None)
+    pool = Pool(Listed(200), CostModel(machine("cpu", 1)))
+    Tuner(pool, runner, BuildQueue(Process()), batch_size=32).run(time.monotonic())
+    assert least <= len(numbers) <= most
+
+
 def test_the_best_are_raced_once_more():
     runner = Runner(lambda number: 100.0 + 10 * abs(number - 20))
     tuner = tuned(runner)
@@ -199,9 +221,7 @@ def raced(looks, times_ns):
     class Noting(Runner):
         def measure(self, batch, stages=()):
             races.append([number_of(one) for one in batch])
-            measured = super().measure(batch, stages)
-            named = zip(batch, measured, strict=True)
-            return [replace(trial, candidate=one.candidate.digest) for one, trial in named]
+            return named(batch, super().measure(batch, stages))
 
     pool = Pool(Listed(len(looks)), Expecting(times_ns))
     queue = BuildQueue(Compilers(looks))

@@ -52,7 +52,12 @@ NAMES = {
 @click.option(
     "--budget", "budget_s", metavar="TIME", help="Search each task for 60s (default), 5m, 1.5h."
 )
-@click.option("--limit", "limit_s", metavar="TIME", help=f"Stop a search after {LIMIT} (default).")
+@click.option(
+    "--limit",
+    "limit_s",
+    metavar="TIME",
+    help=f"Stop a search after {LIMIT} (default). It knows, and judges its best candidate before.",
+)
 @click.option(
     "--total", "total_s", metavar="TIME", help="Start no search after this time. Default: no limit."
 )

@@ -111,11 +111,11 @@ def _launches(program: Program, emitted: Emitted) -> Iterator[tuple[str, Launch]
 
 def _launch(step: Step, text: str, known: Set[str], first: Sequence[str]) -> Launch:
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    order = [t.name for t in (*step.reads, *step.writes)]
-    order += [name for name in (*first, *sorted(known)) if name not in order]
+    given = used & known
+    order = (*(t.name for t in (*step.reads, *step.writes)), *first, *sorted(given))
     return Launch(
         name=step.name,
-        parameters=tuple(dict.fromkeys(name for name in order if name in used & known)),
+        parameters=tuple(dict.fromkeys(name for name in order if name in given)),
         results=tuple(tensor for tensor in step.writes if tensor.name not in known),
         changed=tuple(tensor.name for tensor in step.writes if tensor.name in known),
         sizes=tuple(name for name in NAMES if name in used),

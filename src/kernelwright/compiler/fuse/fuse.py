@@ -204,7 +204,7 @@ class _Plan:
         if big.isdisjoint(by_rows | set(rows.nodes)) or not by_rows.isdisjoint(sums.nodes):
             return False
         others = [r for r in by_rows | by_sums if self.group_of.get(r) not in (rows, sums)]
-        if any(self._depends(r, group) for r in others for group in (rows, sums)):
+        if self._depends(others, rows) or self._depends(others, sums):
             return False
         try:
             kernel = self._lower([*rows.nodes, *sums.nodes], "attempt", totals=True)
@@ -213,10 +213,11 @@ class _Plan:
         return isinstance(kernel, Kernel) and _reads_rows(kernel)
 
     def finished(self) -> list[Group]:
+        place = {node: number for number, node in enumerate(self.order)}
         for number, group in enumerate(self.groups):
             group.kernel = self._lower(group.nodes, f"kernel_{number}", totals=True)
             inlined = {arg for node in group.nodes for arg in self._inlined(node)}
-            group.everything = [n for n in self.order if n in inlined or n in group.nodes]
+            group.everything = sorted({*inlined, *group.nodes}, key=place.__getitem__)
         return self.groups
 
     def computed_twice(self) -> Iterator[Node]:
@@ -334,8 +335,7 @@ class _Plan:
         products = [n for n in (*group.nodes, node) if isinstance(n, Product)]
         if len(products) > 1 and not self.fusion.twins:
             return False
-        others = {r for r in reads if self.group_of.get(r) is not group}
-        if any(self._depends(r, group) for r in others):
+        if self._depends([r for r in reads if self.group_of.get(r) is not group], group):
             return False
         folds = [n for n in group.nodes if isinstance(n, Fold)]
         if not folds and isinstance(node, Fold):
@@ -347,10 +347,11 @@ class _Plan:
         is_short = fold.arg.n_elements <= self.fusion.short_row * fold.n_elements
         return is_short or fold.n_elements >= self.fusion.join_rows
 
-    def _depends(self, node: Node, group: Group) -> bool:
-        """Return whether computing ``node`` (kept) waits for ``group``."""
+    def _depends(self, nodes: Iterable[Node], group: Group) -> bool:
+        """Return whether computing one of the ``nodes`` (kept) waits for ``group``."""
         seen: set[Node] = set()
-        stack = [node]
+        groups_seen: set[int] = set()
+        stack = list(nodes)
         while stack:
             current = stack.pop()
             if current in seen:
@@ -360,8 +361,10 @@ class _Plan:
             if own is group:
                 return True
             stack.extend(self.after.get(current, ()))
-            for member in own.nodes if own else ():
-                stack.extend(self.reads[member])
+            if own is not None and id(own) not in groups_seen:
+                groups_seen.add(id(own))
+                for member in own.nodes:
+                    stack.extend(self.reads[member])
         return False
 
     def _lower(

@@ -18,7 +18,7 @@ from kernelwright.compiler.rewrite import dense
 from kernelwright.compiler.rewrite.conditions import ASSUMES
 from kernelwright.compiler.rewrite.pattern import build, call, match, operator_of, parsed
 from kernelwright.compiler.rewrite.table import RULES, Rule
-from kernelwright.compiler.rewrite.terms import term_of
+from kernelwright.compiler.rewrite.terms import Term, term_of
 
 MAX_STEPS = 200
 """Limit on the number of rule applications, well above the number of nodes. Every rule makes the
@@ -36,8 +36,9 @@ def rewrite(
     applied: list[str] = []
     strides = [node.meta["val"].stride() for node in _returned(captured.outputs)]
     limit = MAX_STEPS + len(graph.nodes)
+    terms = _Terms()
     while len(applied) < limit:
-        rule = _apply_one(graph, rules)
+        rule = _apply_one(graph, rules, terms)
         if rule is None:
             break
         applied.append(rule.name)
@@ -144,18 +145,38 @@ def _propagate(graph: fx.Graph) -> None:
             node.meta["val"] = node.target(*values, **named)
 
 
-def _apply_one(graph: fx.Graph, rules: Sequence[Rule]) -> Rule | None:
+class _Terms:
+    """The terms of a graph's nodes. Each is found once, and again when a rule has changed it."""
+
+    def __init__(self) -> None:
+        self._known: dict[fx.Node, Term | None] = {}
+
+    def of(self, node: fx.Node) -> Term | None:
+        """Return the term of a node."""
+        if node not in self._known:
+            self._known[node] = term_of(node)
+        return self._known[node]
+
+    def forget_users(self, node: fx.Node) -> None:
+        """Forget the terms of those that use a node, directly or as a number that is copied."""
+        for user in node.users:
+            self._known.pop(user, None)
+            if user.op == "call_function" and name_of(user) == "clone":
+                self.forget_users(user)
+
+
+def _apply_one(graph: fx.Graph, rules: Sequence[Rule], terms: _Terms) -> Rule | None:
     """Apply the first rule that matches anywhere and return it; None if no rule matches."""
     by_operator: dict[str, list[fx.Node]] = {}
     for node in graph.nodes:
-        if (term := term_of(node)) is not None:
+        if (term := terms.of(node)) is not None:
             by_operator.setdefault(term.op, []).append(node)
     for rule in rules:
         for node in by_operator.get(operator_of(rule.pattern), ()):
             for found in match(parsed(rule.pattern), node, {}):
                 extra = rule.when(found) if _is_closed(found[""]) else None
                 if extra is not None:
-                    _replace(graph, rule, node, {**found, **extra})
+                    terms.forget_users(_replace(graph, rule, node, {**found, **extra}))
                     return rule
     return None
 
@@ -166,7 +187,8 @@ def _is_closed(covered: tuple[fx.Node, ...]) -> bool:
     return all(set(node.users) <= set(covered) for node in covered[1:])
 
 
-def _replace(graph: fx.Graph, rule: Rule, node: fx.Node, found: dict[str, Any]) -> None:
+def _replace(graph: fx.Graph, rule: Rule, node: fx.Node, found: dict[str, Any]) -> fx.Node:
+    """Replace what a rule has found by what it says, and return that."""
     with graph.inserting_before(node):
         new = build(parsed(rule.replacement), graph, found)
     old, value = node.meta["val"], new.meta["val"]
@@ -179,4 +201,7 @@ def _replace(graph: fx.Graph, rule: Rule, node: fx.Node, found: dict[str, Any]) 
         (output,) = (n for n in graph.nodes if n.op == "output")
         returned, mutated, assumed = output.args[0]
         output.args = ((returned, mutated, [*assumed, found[ASSUMES]]),)
-    graph.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
+    for dead in reversed(graph.nodes):
+        if not dead.users and dead.op not in ("placeholder", "output"):
+            graph.erase_node(dead)
+    return new

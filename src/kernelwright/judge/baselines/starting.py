@@ -33,6 +33,10 @@ MOST_DRAWS = 5
 for a constant at first, and for a variable when it changes: that is settled with the second."""
 TUNING_LIMIT_S = 1200.0
 """Time limit of the first call of a setting whose compiler measures many kernels."""
+MANY_WEIGHTS, MOST_COMPILERS = 32, 4
+"""Tensors of weights from which a task is a network of many kernels, and the number of kernels that
+its compiler works on at a time then. For fewer kernels it does not pay: Inductor's program takes
+some seconds of a core to start."""
 Starting = dict[str, Future[Runner]]
 """The settings that start, by name."""
 EMPTY = Setting("empty", "what a call costs that does nothing", process=EAGER)
@@ -57,6 +61,12 @@ class SettingStarter:
     def is_open(self) -> bool:
         """True if the shared memory has been allocated."""
         return self._region is not None
+
+    @property
+    def n_compilers(self) -> int:
+        """The number of kernels that the library's compiler works on at a time."""
+        is_large = len(self._oracle.state(USUAL)) >= MANY_WEIGHTS
+        return min(MOST_COMPILERS, self._machine.threads) if is_large else 1
 
     def open(self) -> None:
         """Allocate the shared memory."""
@@ -182,6 +192,7 @@ class SettingStarter:
             precision=self.task.precision,
             is_held=setting.is_held,
             compile=setting.compile,
+            compilers=self.n_compilers,
             cuda_graph=setting.cuda_graph,
         )
         with _ended_if_refused(runner):

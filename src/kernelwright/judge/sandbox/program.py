@@ -30,6 +30,8 @@ class LibrarySetup:
     """True if weights are kept in that precision."""
     compile: Mapping[str, Any] | None = None
     """Arguments of ``torch.compile``; None runs it eagerly."""
+    compilers: int = 1
+    """Kernels that its compiler works on at a time."""
     cuda_graph: bool = False
 
 

@@ -30,6 +30,7 @@ from kernelwright.dialects import compile_shader, reports
 from kernelwright.judge.devices import cpu, cuda_driver
 from kernelwright.judge.sandbox import counters, fresh_memory, protocol
 from kernelwright.judge.sandbox.blank import WORTH_BYTES, made_blank
+from kernelwright.judge.sandbox.compiling import compile_side_by_side
 from kernelwright.judge.sandbox.entries import fresh_containers, has_containers, with_entries
 from kernelwright.judge.sandbox.flop_count import counting_flops
 from kernelwright.judge.sandbox.gate import GateInChild
@@ -212,6 +213,8 @@ class Worker:
         if setup.precision:
             self.module = lower(self.module, setup.precision, setup.is_held)
         if setup.compile is not None:
+            if setup.compilers > 1:
+                compile_side_by_side(setup.compilers, self.device)
             self.module = torch.compile(self.module, **setup.compile)
 
     def _constructed(self, kind: Any, weights: dict[str, Slot]) -> Any:

@@ -42,6 +42,7 @@ from kernelwright.compiler.ir.sizes import (
     with_example,
 )
 from kernelwright.compiler.rewrite import rewrite
+from kernelwright.compiler.rewrite.table import Rule
 from kernelwright.core.candidate import Brief, Candidate, Exemplar, Proposal
 from kernelwright.core.device import BUILT_TOGETHER
 from kernelwright.core.errors import KernelwrightError
@@ -90,6 +91,10 @@ N_FIRST = 4
 """Schedules per program and dialect in the first round; the best are refined later."""
 
 
+Rewritten = tuple[Captured, Captured, tuple[str, ...]]
+"""A graph, what rules made of it, and the names of those that applied."""
+
+
 @dataclass
 class OpenedTask:
     """The captured parts of a brief's task, and the programs made from them.
@@ -100,6 +105,7 @@ class OpenedTask:
 
     brief: Brief
     _programs: dict[tuple[str, str], list[Program]] = field(default_factory=dict)
+    _rewritten: dict[tuple[int, tuple[Rule, ...]], Rewritten] = field(default_factory=dict)
     _trained: dict[str, TrainedModule] = field(default_factory=dict)
     """The module of a training step, by the way in which it is cut."""
     _free: dict[tuple[str, str], Program | None] = field(default_factory=dict)
@@ -158,10 +164,25 @@ class OpenedTask:
                 return self._programs[key]
             used: set[str] = set()
             self._programs[key] = [
-                renamed(_assembled(part.captured, variant, emitter), part.arguments, used)
+                renamed(self._assembled(part.captured, variant, emitter), part.arguments, used)
                 for part in self.parts_of(variant)
             ]
         return self._programs[key]
+
+    def _assembled(self, captured: Captured, variant: Variant, emitter: Emitter) -> Program:
+        """Return a graph fused by ``variant``. Several variants and dialects rewrite it alike."""
+        key = (id(captured), tuple(variant.rules))
+        if key not in self._rewritten:
+            self._rewritten[key] = (captured, *rewrite(captured, variant.rules))
+        _, graph, lineage = self._rewritten[key]
+        return assemble_supported(
+            graph,
+            variant.fusion,
+            emitter.supports,
+            products=variant.products,
+            lineage=lineage,
+            finish=with_moments if variant.fusion.moments else None,
+        )
 
     def free_program(self, variant: Variant, emitter: Emitter) -> Program | None:
         """Return the whole module fused by ``variant`` with as many free sizes as it can have, the
@@ -181,7 +202,7 @@ class OpenedTask:
     def _with_free_sizes(self, freed: Freed, variant: Variant, emitter: Emitter) -> Program | None:
         arguments = self.parts[0].arguments
         one, other = (
-            renamed(_assembled(captured, variant, emitter), arguments, set())
+            renamed(self._assembled(captured, variant, emitter), arguments, set())
             for captured in (freed.one, freed.other)
         )
         try:
@@ -314,18 +335,6 @@ def _examples(program: Program) -> list[dict[str, int]]:
             taken.append(next_prime(max(least, int(size * factor)), *taken))
     n = len(given)
     return [dict(zip(given, taken[at : at + n], strict=True)) for at in range(0, 3 * n, n)]
-
-
-def _assembled(captured: Captured, variant: Variant, emitter: Emitter) -> Program:
-    graph, lineage = rewrite(captured, variant.rules)
-    return assemble_supported(
-        graph,
-        variant.fusion,
-        emitter.supports,
-        products=variant.products,
-        lineage=lineage,
-        finish=with_moments if variant.fusion.moments else None,
-    )
 
 
 def proposals(brief: Brief) -> Generator[Proposal, None, str]:

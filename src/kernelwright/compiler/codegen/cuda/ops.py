@@ -261,7 +261,7 @@ class Language:
 
     def prelude(self, text: str) -> str:
         """Return the definitions that ``text`` uses, in an order in which they compile."""
-        used = {name for name in self.pieces if re.search(rf"\b{name}\b", text)}
+        used = self.pieces.keys() & set(re.findall(r"\w+", text))
         if "load_pack" in text:
             used.add("Pack")
         pending = list(used)
