@@ -4,15 +4,17 @@ PYTHON ?= python3
 TASK ?= examples/rms_gate.py
 BUDGET ?= 90s
 BIN := .venv/bin
-# Tests that time nothing run side by side; the others run one at a time, because they measure.
+# Tests that time nothing.
 SIDE_BY_SIDE := tests/null tests/snapshots $(addprefix tests/host/,suites emit emit_gpu port compiler)
 # Of the tests of emitted modules, those of what every user meets.
 MODULES := $(filter-out $(addprefix tests/host/compiler/test_,traced.py inductor.py training.py \
   changed_modules.py free_sizes.py own_modules.py linear_cross_entropy.py libraries.py joined.py \
   other_uses.py),$(wildcard tests/host/compiler/test_*.py))
 PYTEST := $(BIN)/python -m pytest -q
-PARALLEL := $(PYTEST) -n auto --maxprocesses 4
-# What shows that every command works, and that the judge isolates and refuses.
+# Each process takes files that follow each other, so that what a file shares is mostly made once.
+PARALLEL := $(PYTEST) -n auto --maxprocesses 4 --dist worksteal
+# What shows that every command works, and that the judge isolates and refuses. Judges measure here,
+# but no test asks how fast anything is. While a judge measures, it stops the candidates of others.
 COMMANDS := $(addprefix tests/host/,cli batch search conformance/test_dialects.py \
   zoo/test_hooks.py judge/test_statuses.py judge/test_input_poisoner.py swarm/test_search.py \
   tuner/test_builder.py)
@@ -23,9 +25,9 @@ optimize: .venv/installed
 	$(BIN)/kernelwright optimize $(TASK) --budget $(BUDGET)
 
 test: .venv/installed-test lint
-	$(PARALLEL) -m "not slow" $(filter-out %/compiler,$(SIDE_BY_SIDE)) $(MODULES)
-	$(PYTEST) -m "not slow" $(COMMANDS)
+	$(PARALLEL) -m "not slow" $(COMMANDS) $(filter-out %/compiler,$(SIDE_BY_SIDE)) $(MODULES)
 
+# Tests that ask how fast something is run one at a time.
 test-all: .venv/installed-test lint
 	$(PARALLEL) $(SIDE_BY_SIDE)
 	$(PYTEST) tests/host tests/device $(addprefix --ignore=,$(SIDE_BY_SIDE))

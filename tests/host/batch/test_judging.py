@@ -9,7 +9,6 @@ from kernelwright.archive import Archive
 from kernelwright.batch import assign, judge_all, judge_suite, read_folder
 from kernelwright.core.settings import Settings
 from kernelwright.core.task import Task
-from kernelwright.judge.baselines import library_settings
 from kernelwright.suites.suite import SuiteEntry
 from kernelwright.workers.slots import WHOLE_MACHINE
 from kernelwright.workers.workers import LocalWorkers
@@ -44,7 +43,7 @@ def statuses(batch):
     return {PurePath(c.name).name: c.evaluation.status.value for c in batch.files if c.evaluation}
 
 
-def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings):
+def test_every_file_gets_its_verdict_and_none_is_judged_twice(folder, settings, only_eager):
     files = read_folder(folder, entry="ModelNew")
     steps = []
     batch = judge_all(RELU, files, settings=settings, on_step=steps.append)
@@ -108,10 +107,8 @@ def test_a_broken_task_does_not_affect_other_tasks(tmp_path, settings):
 
 
 def test_a_candidate_that_passes_is_timed_on_every_shape_that_the_task_lists(
-    tmp_path, settings, monkeypatch
+    tmp_path, settings, only_eager
 ):
-    rows = library_settings.SETTINGS  # compiling takes a minute
-    monkeypatch.setattr(library_settings, "SETTINGS", rows | {"cpu": rows["cpu"][:1]})
     further = "\ndef get_other_inputs():\n    return [[torch.randn(64, 512)]]"
     held_out = "\ndef get_holdout_inputs():\n    return [[torch.randn(63, 512)]]"
     task = Task("relu", "kernelbench", TASK + further + held_out)

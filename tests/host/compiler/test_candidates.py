@@ -347,7 +347,7 @@ def test_a_module_that_cannot_be_captured_gives_no_proposals(tmp_path) -> None:
 
 
 SUITE = ("attention", "conv_pool_epilogue", "cross_entropy", "cumulative_sum", "group_norm",
-         "small_cnn", "transformer_block")  # fmt: skip
+         "small_cnn", pytest.param("transformer_block", marks=pytest.mark.slow))  # fmt: skip
 ONE_VARIANT = ("attention", "cumulative_sum")
 
 

@@ -11,7 +11,6 @@ from kernelwright.core.evaluation import Environment, Timing
 from kernelwright.core.outcome import Status
 from kernelwright.core.settings import Settings
 from kernelwright.judge import JUDGE_VERSION, Judge
-from kernelwright.judge.baselines import library_settings
 from kernelwright.loaders import load
 from kernelwright.search import loop
 
@@ -28,10 +27,7 @@ def task(tmp_path):
     return load(path)
 
 
-def test_a_winner_from_elsewhere_is_judged_first(task, tmp_path, monkeypatch, fork_server):
-    rows = library_settings.SETTINGS  # compiling takes a minute
-    eager = rows | {"cpu": rows["cpu"][:1]}
-    monkeypatch.setattr(library_settings, "SETTINGS", eager)
+def test_a_winner_from_elsewhere_is_judged_first(task, tmp_path, only_eager, fork_server):
     settings = Settings(
         archive=str(tmp_path / "a.sqlite"), out=str(tmp_path), dialects=("torch",), budget_s=60.0,
         threads=1, proposers=(),

@@ -14,7 +14,6 @@ from kernelwright.archive import Archive
 from kernelwright.console import answers
 from kernelwright.core.candidate import Candidate
 from kernelwright.core.errors import TaskError
-from kernelwright.judge.baselines import library_settings
 from kernelwright.report.choice import best_of, chosen_task
 
 CHAIN = '''
@@ -37,10 +36,8 @@ class Whole(nn.Module):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only_eager: None) -> Path:
     monkeypatch.chdir(tmp_path)
-    rows = library_settings.SETTINGS  # compiling takes a minute
-    monkeypatch.setattr(library_settings, "SETTINGS", rows | {"cpu": rows["cpu"][:1]})
     Path("chain.py").write_text(CHAIN)
     return tmp_path
 

@@ -168,7 +168,9 @@ def test_answers_without_code_end_with_the_budget_and_the_library(swarm, scripte
     assert result.strongest == "" and "Model" in result.source_path.read_text()
 
 
-def test_what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried(swarm, scripted):
+def test_what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried(
+    swarm, scripted, only_eager
+):
     scripted.script = [say(LIBRARY_CALLS), say(SLOW_CALLS)]
     result, calls, progress = swarm(
         dialects=("torch",), try_admitted=True, budget_tokens=2 * ONE_CALL_TOKENS
@@ -178,7 +180,9 @@ def test_what_a_trial_finds_slower_gets_no_verdict_if_models_are_to_be_tried(swa
     assert max(report.n_trials for report in progress) == 2
 
 
-def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(swarm, scripted):
+def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(
+    swarm, scripted, only_eager
+):
     scripted.script = [say(SCHEDULED), say(SLOW_CALLS)]
     result, calls, progress = swarm(
         proposers=("policy",), dialects=("torch",), contexts=(), try_admitted=True,
@@ -195,7 +199,7 @@ def test_a_served_policy_sees_contrast_and_the_tuner_chooses_the_schedule(swarm,
     assert any(schedule_line.written(judged) in text and "eager" in text for text in later)
 
 
-def test_all_trials_of_a_models_program_become_a_grid(swarm, scripted, tmp_path):
+def test_all_trials_of_a_models_program_become_a_grid(swarm, scripted, only_eager, tmp_path):
     pytest.importorskip("pyarrow")
     scripted.script = [say(SCHEDULED)]
     _, _, progress = swarm(

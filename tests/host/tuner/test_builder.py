@@ -24,6 +24,13 @@ from kernelwright.tuner.trials import TrialRunner
 EXAMPLE = Path(__file__).parents[3] / "examples" / "rms_gate.py"
 
 
+@pytest.fixture(scope="module")
+def question(fork_server):
+    """The question of the example, which no test changes."""
+    with Judge(load(EXAMPLE), settings=Settings(), fork_server=fork_server) as judge:
+        return question_of(judge)
+
+
 def test_kernels_are_compiled_without_a_gpu(tmp_path, fork_server):
     pytest.importorskip("triton")
     layers = nn.Linear(64, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 32)
@@ -75,10 +82,8 @@ FAULTS = [
 ]
 
 
-def test_a_fault_of_compiling_ahead_is_told(tmp_path, fork_server):
+def test_a_fault_of_compiling_ahead_is_told(tmp_path, question):
     pytest.importorskip("triton")
-    with Judge(load(EXAMPLE), settings=Settings(), fork_server=fork_server) as judge:
-        question = question_of(judge)
     variables = {"TRITON_CACHE_DIR": str(tmp_path)}
     with TunerProcess(variables, threads=1, architecture="sm_90") as process:
         process.give(question)
@@ -92,10 +97,8 @@ def test_a_fault_of_compiling_ahead_is_told(tmp_path, fork_server):
             assert seen in "".join(told)
 
 
-def test_a_crash_of_the_process_that_compiles_ahead_is_told(fork_server):
+def test_a_crash_of_the_process_that_compiles_ahead_is_told(question):
     pytest.importorskip("triton")
-    with Judge(load(EXAMPLE), settings=Settings(), fork_server=fork_server) as judge:
-        question = question_of(judge)
     told = []
     with TunerProcess({}, threads=1, architecture="sm_none") as process:
         process.give(question)
@@ -111,7 +114,7 @@ def built(process, proposal):
     assert queue.take(1, 1, time.monotonic() + 240) == [proposal]
 
 
-def test_a_finalist_is_not_compiled_again(tmp_path, fork_server):
+def test_a_finalist_is_not_compiled_again(tmp_path, question):
     """Its child gets copies of what the tuner has compiled, and compiles nothing."""
     pytest.importorskip("triton")
     task, device = load(EXAMPLE), Device.parse("cuda:sm_90")
@@ -119,8 +122,6 @@ def test_a_finalist_is_not_compiled_again(tmp_path, fork_server):
     candidate = proposal.candidate
     other = Candidate(candidate.source + "# other", candidate.dialect, candidate.entry)
     first, again, given = tmp_path / "first", tmp_path / "again", tmp_path / "given"
-    with Judge(task, settings=Settings(), fork_server=fork_server) as judge:
-        question = question_of(judge)
     with TunerProcess({"TRITON_CACHE_DIR": str(first)}, threads=1, architecture="sm_90") as process:
         process.give(question)
         built(process, proposal)

@@ -27,13 +27,10 @@ class Model(torch.nn.Module):
         self.scale = torch.nn.Parameter(torch.rand(256))
 
     def forward(self, x):
-        total = 0
-        for part in range(1, 6):
-            y = x / part
-            for _ in range(40):
-                y = torch.tanh(x @ y / 64) * self.scale
-            total = total + y
-        return total.sum(dim=1)
+        y = x
+        for _ in range(5):
+            y = torch.tanh(x @ y / 16) * self.scale
+        return y.sum(dim=1)
 
 
 def get_inputs():
@@ -66,7 +63,8 @@ def keep(kept, took_s=1.0, expected=None, n_namings=2):
     kept.keep(DRAW, GIVEN, StoredExpectation(expected or expectation(), n_namings), took_s)
 
 
-def test_a_second_judge_of_a_task_works_out_nothing_that_the_first_one_has():
+def test_a_second_judge_of_a_task_works_out_nothing_that_the_first_one_has(monkeypatch):
+    monkeypatch.setattr(setup_store, "LEAST_S", 0.0)  # a slow machine is not asked for
     draw, seconds, found = Draw(CHECKS["centred"], 7), [], []
     for _ in range(2):
         kept = store()
@@ -75,7 +73,7 @@ def test_a_second_judge_of_a_task_works_out_nothing_that_the_first_one_has():
         before_s = oracle.expectations.spent.seconds
         found.append(oracle.expectations.of(draw, arguments))
         seconds.append(oracle.expectations.spent.seconds - before_s)
-    assert seconds[0] > setup_store.LEAST_S and seconds[1] == 0
+    assert seconds[0] > 0 and seconds[1] == 0
     assert torch.equal(found[0].outputs[0].exact, found[1].outputs[0].exact)
 
 
