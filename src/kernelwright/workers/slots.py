@@ -17,7 +17,7 @@ from kernelwright.judge.devices.backend import backend_of
 from kernelwright.judge.devices.gpu import MOST_JUDGES
 
 ALL = "all"
-CORES_A_SEARCH, FEWEST_A_GPU = 3, 2
+CORES_A_SEARCH, FEWEST_A_GPU = 2.5, 2
 """Cores for each of the searches on several GPUs, and the searches that a GPU gets however few
 cores it has: while one measures, another sets up."""
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"

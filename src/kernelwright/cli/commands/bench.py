@@ -65,7 +65,7 @@ NAMES = {
     "--jobs",
     type=click.IntRange(min=1),
     help="Search or judge this many tasks, or run this many programs of port, side by side. "
-    "Default: 1; searches on one GPU as many as it takes, on several one for every 3 cores.",
+    "Default: 1; searches on one GPU as many as it takes, on several one for every 2.5 cores.",
 )
 @WORKERS
 @ARCHIVE
