@@ -51,7 +51,8 @@ def optimize(
     ``inputs`` and ``init`` are as in ``load``; ``settings`` are the fields of ``Settings``, over
     those of ``kernelwright.toml`` in the working folder. With ``mode="both"`` a module that
     computes otherwise in training is searched twice, with half of the budget each: the result is
-    that of evaluation, and its ``other`` is that of training; ``build`` takes both.
+    that of evaluation, and its ``other`` is that of training, or has its error; ``build`` takes
+    both.
 
     ``workers`` do the search, such as those of a cluster; None: this process does.
 
@@ -75,10 +76,15 @@ def optimize(
         page.require_place(report)
     results: list[Result] = []
     for (one, each), report in zip(searches, reports, strict=True):
-        if workers is None:
-            result = _searched(one, each, on_progress)
-        else:
-            result = search_on(workers, one, each, on_progress)
+        try:
+            if workers is None:
+                result = _searched(one, each, on_progress)
+            else:
+                result = search_on(workers, one, each, on_progress)
+        except TaskError as error:  # a module that is random in training, say
+            if not results:
+                raise
+            result = Result(one, None, None, [], "", None, each.archive, error=error)
         _warn_of_faults(result)
         if result.evaluated:
             with Archive(result.archive_url) as archive:

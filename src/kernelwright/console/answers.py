@@ -109,6 +109,9 @@ def one_result(result: Result, *, is_alone: bool = True) -> Answer:
 
     ``is_alone``: the module was searched in one mode only.
     """
+    if result.error is not None:
+        told = {"error": error_facts(result.error), "task": {"name": result.task.name}}
+        return Answer(told, result.error.exit_code, [f"{result.task.name}: {result.error}"])
     pair = None
     if result.best is not None and result.evaluation is not None:
         pair = (result.best, result.evaluation)

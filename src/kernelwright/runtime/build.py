@@ -71,7 +71,8 @@ def build(
     if on_miss not in ON_MISS:
         raise UsageError("on_miss is not known", seen=repr(on_miss), do=nearest(on_miss, ON_MISS))
     if isinstance(result, Result) and result.other is not None:
-        result = [replace(result, other=None), result.other]
+        first = replace(result, other=None)
+        result = first if result.other.error else [first, result.other]
     if isinstance(result, Sequence):
         results = [one for one in result if isinstance(one, Result)]
         if len(results) == len(result):

@@ -63,24 +63,50 @@ def ways(result: Result, *, device: str = "", slow: bool = False) -> dict[str, C
     own.load_state_dict(built.state_dict())
     inputs = reference.inputs(BUILD_SEED, where)
     names = _names(inputs, where, slow=slow)
-    return {name: functools.partial(try_use, name, built, own, inputs) for name in names}
+
+    def built_again(module: nn.Module) -> nn.Module:
+        again = build(result) if module is built else reference.build(BUILD_SEED)
+        again.to(where).load_state_dict(module.state_dict())
+        return again
+
+    fresh = copy.deepcopy if _survives_copying(built, inputs) else built_again
+    return {name: functools.partial(try_use, name, built, own, inputs, fresh) for name in names}
 
 
-def try_use(name: str, built: nn.Module, own: nn.Module, inputs: Inputs) -> Use:
-    """Use copies of the built module and of its reference in one way."""
-    use = USES[name]
+def _survives_copying(built: nn.Module, inputs: Inputs) -> bool:
+    """Whether kernels serve a copy of the module as well. They do not where a function that the
+    module holds refers to its parts: that of a copy still refers to those of the first."""
+    with torch.no_grad():
+        why, why_copied = (
+            getattr(module, "why_not", lambda *_: "")(*inputs)
+            for module in (built, copy.deepcopy(built))
+        )
+    return bool(why) or not why_copied
+
+
+def try_use(
+    name: str,
+    built: nn.Module,
+    own: nn.Module,
+    inputs: Inputs,
+    fresh: Callable[[nn.Module], nn.Module] = copy.deepcopy,
+) -> Use:
+    """Use the built module and its reference in one way. ``fresh`` gives a module like another
+    one, which nobody else uses."""
+    use = functools.partial(_used, USES[name], inputs=inputs, fresh=fresh)
+    call = functools.partial(_used, _call, inputs=inputs, fresh=fresh)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            found = _used(use, built, inputs)
+            found = use(built)
         except Exception as error:  # a kernel may raise anything
             is_refusal = "the kernels are not made for this call" in str(error)
             raised = Use(name, REFUSED if is_refusal else RAISED, _said(error))
-            return _impossible(name, own, inputs) or raised
+            return _impossible(name, functools.partial(use, own)) or raised
     try:
-        difference = _difference(_used(_call if name in TRACES else use, own, inputs), found)
+        difference = _difference((call if name in TRACES else use)(own), found)
         if difference:  # a trace may draw other random numbers, and two runs may differ
-            wanted, again = (_used(use, own, inputs) for _ in range(2))
+            wanted, again = (use(own) for _ in range(2))
             difference = "" if _difference(wanted, again) else _difference(wanted, found)
     except Exception as error:  # and so may the user's module
         return Use(name, IMPOSSIBLE, _said(error))
@@ -90,20 +116,26 @@ def try_use(name: str, built: nn.Module, own: nn.Module, inputs: Inputs) -> Use:
     return Use(name, MISSED, reasons[0].partition(f"{MISS}: ")[2]) if reasons else Use(name, SERVED)
 
 
-def _impossible(name: str, own: nn.Module, inputs: Inputs) -> Use | None:
+def _impossible(name: str, use: Callable[[], Any]) -> Use | None:
     """The error that the reference raises in that use; None if it raises none."""
     try:
-        _used(USES[name], own, inputs)
+        use()
     except Exception as error:
         return Use(name, IMPOSSIBLE, _said(error))
     return None
 
 
-def _used(use: Callable[[nn.Module, Inputs], Any], module: nn.Module, inputs: Inputs) -> Any:
-    """The results of a use of a copy of the module, on copies of the inputs."""
+def _used(
+    use: Callable[[nn.Module, Inputs], Any],
+    module: nn.Module,
+    *,
+    inputs: Inputs,
+    fresh: Callable[[nn.Module], nn.Module],
+) -> Any:
+    """The results of a use of a module like this one, on copies of the inputs."""
     given = pytree.tree_map_only(torch.Tensor, torch.clone, inputs)
     torch.manual_seed(BUILD_SEED)
-    return use(copy.deepcopy(module), given)
+    return use(fresh(module), given)
 
 
 def _said(error: Exception) -> str:
@@ -299,8 +331,13 @@ def _on_another_stream(module: nn.Module, inputs: Inputs) -> Any:
     return result
 
 
+def _copied(module: nn.Module, inputs: Inputs) -> Any:
+    return _call(copy.deepcopy(module), inputs)
+
+
 USES: Mapping[str, Callable[[nn.Module, Inputs], Any]] = {
     "a call": _call,
+    "a copy": _copied,
     "inference mode": _in_inference_mode,
     "the other mode": _in_the_other_mode,
     "by keyword": _by_keyword,
@@ -319,8 +356,7 @@ USES: Mapping[str, Callable[[nn.Module, Inputs], Any]] = {
     "export, any batch": _exported_for_any_batch,
     "AOTInductor": _packaged,
 }
-"""By name, the quick ones first. A copy of the module is used each time, so that copying is tried
-throughout."""
+"""By name, the quick ones first."""
 TRACES = ("torch.compile", "make_fx", "torch.export", "AOTInductor")
 """Uses that make a callable of a module, whose results are compared with the module's own."""
 SLOW = ("AOTInductor",)

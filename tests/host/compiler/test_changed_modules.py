@@ -376,5 +376,8 @@ def test_functions_and_classes_that_the_module_defines_are_its_own_in_a_candidat
     x = torch.randn(6, 8)
     assert fast.why_not(x) == ""
     torch.testing.assert_close(fast(x), module(x))
+    other = copy.deepcopy(fast)  # whose function still holds the parts of the first
+    other.up.weight.mul_(2)
+    assert other.why_not(x).startswith("step of the module")
     fast.shift = torch.relu
     assert fast.why_not(x).startswith("shift of the module")

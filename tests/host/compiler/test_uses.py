@@ -15,7 +15,7 @@ from torch._inductor import config
 import kernelwright as kw
 from kernelwright.core.errors import TaskError
 from kernelwright.core.task import Task
-from kernelwright.runtime.uses import USES, try_use
+from kernelwright.runtime.uses import USES, try_use, ways
 
 __all__ = ["cache_folder"]
 
@@ -85,3 +85,31 @@ def test_a_package_that_torch_would_crash_in_loading_is_no_fault_of_the_kernel(
 def test_a_library_win_has_no_kernel_to_use(found) -> None:
     with pytest.raises(TaskError, match="no kernel to use"):
         kw.uses(dataclasses.replace(found, best=None, evaluation=None))
+
+
+def test_a_module_that_no_copy_is_like_is_built_for_each_use(tmp_path):
+    source = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 8)
+        up = self.up
+        self.step = lambda x: torch.relu(up(x))
+
+    def forward(self, x):
+        return self.step(x) * 2
+
+def get_inputs():
+    return [torch.randn(6, 8)]
+
+def get_init_inputs():
+    return []
+"""
+    task = Task("example", "folder", source)
+    tried = ways(result_for(task, tmp_path))
+    found = {name: tried[name]() for name in ("a call", "a copy", "weights reloaded")}
+    assert [use.outcome for use in found.values()] == ["served", "missed", "served"]
+    assert found["a copy"].detail.startswith("step of the module")

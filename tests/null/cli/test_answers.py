@@ -179,3 +179,12 @@ def test_a_narrow_terminal_shortens_only_long_reasons(won):
     text = shown(answers.one_result(won), width=80)
     for words in ("algebra", "build_error", proposal().candidate.digest[3:13], "1.33", "best"):
         assert words in text
+
+
+def test_a_mode_that_cannot_be_judged_takes_nothing_from_the_other(won, tmp_path):
+    error = TaskError("the reference is not deterministic", seen="two runs differ")
+    other = replace(won, best=None, evaluation=None, evaluated=[], error=error)
+    answer = answers.one_result(replace(won, other=other))
+    assert answer.exit_code == 0 and answer.facts["best"]
+    assert answer.facts["other"]["error"]["what"] == error.what
+    assert "TaskError: the reference is not deterministic" in shown(answer)

@@ -108,13 +108,11 @@ def own_names(part, module):
 def description_of(module, home, mode=False):
     """By path: the class of every part, and its own attributes, hooks and parameters' names.
 
-    All are literals; classes and functions of the file ``home`` go by their bare names, and those
-    that the class of ``module`` defines by what follows its name, since kernels are in a class of
-    another name. ``mode``: whether the training flags count. The class and the hooks of ``module``
-    itself do not.
+    All are literals, as ``Home`` has them for the file ``home``. ``mode``: whether the training
+    flags count. The class and the hooks of ``module`` itself do not.
     """
     found = {}
-    home = (home, *[kind.__qualname__ + "." for kind in type(module).__mro__])
+    home = Home(home, module)
     for path, part in module.named_modules(remove_duplicate=False):
         held = vars(part)
         own = {name: literal_of(held[name], home) for name in own_names(part, module)}
@@ -128,21 +126,33 @@ def description_of(module, home, mode=False):
     return found
 
 
+class Home:
+    """The names of what a module holds.
+
+    Classes and functions of the file go by their bare names, and those that the module's class
+    defines by what follows its name, since kernels are in a class of another name. What is a part
+    or a tensor of the module is its path: a function that holds one still does so in a copy of the
+    module, which has others.
+    """
+
+    def __init__(self, file, module):
+        self.file = file
+        self.outer = [kind.__qualname__ + "." for kind in type(module).__mro__]
+        own = (module.named_modules(), module.named_parameters(), module.named_buffers())
+        self.paths = {id(value): path for each in own for path, value in each}
+
+
 def name_of_kind(value, home):
-    """The name of a class or a function. ``home``: a file, and beginnings of names that are left
-    out there."""
+    """The name of a class or a function."""
     name = getattr(value, "__qualname__", type(value).__qualname__)
     where = getattr(value, "__module__", None)
-    file, *outer = home
-    if where not in (file, None):
+    if where not in (home.file, None):
         return f"{where}.{name}"
-    name += "."
-    return name.removeprefix(next(filter(name.startswith, outer), ""))[:-1]
+    return name.removeprefix(next(filter(name.startswith, home.outer), ""))
 
 
 def literal_of(value, home, depth=0):
-    """A literal that tells a value from others; the content of a tensor does not count. ``home``:
-    as ``name_of_kind`` has it.
+    """A literal that tells a value from others; the content of a tensor does not count.
 
     Numbers and strings are themselves; all else is a dict, or a list that begins with its kind.
     """
@@ -151,6 +161,8 @@ def literal_of(value, home, depth=0):
         return value
     if isinstance(value, float):
         return float(value) if abs(value) < float("inf") else ["float", str(value)]  # inf, nan
+    if isinstance(value, (torch.Tensor, nn.Module)) and id(value) in home.paths:
+        return ["part", home.paths[id(value)]]
     if isinstance(value, torch.Tensor) or depth > 4:
         return [type(value).__name__]
     if type(value).__module__ == "torch":  # a dtype, a device
