@@ -10,12 +10,14 @@ from kernelwright.core.task import Task
 from kernelwright.judge.compare.expected import expect
 from kernelwright.judge.compare.outputs import compare
 from kernelwright.judge.reference import study
+from kernelwright.judge.reference.forward import Forward
 from kernelwright.judge.reference.lowered import (
     RoundedConvolutions,
     for_convolutions,
     may_be_rounded,
 )
 from kernelwright.judge.reference.oracle import Oracle
+from kernelwright.judge.verify.causes import decided_by_rounding
 
 MODULES = {
     "conv1d": (torch.nn.Conv1d(4, 6, 3, padding=1), (2, 4, 20)),
@@ -114,3 +116,28 @@ def test_where_rounding_explains_anything_it_is_no_yardstick(is_own):
     assert near.outputs[0].allowed > 1e-3
     found = for_convolutions(expected, lambda: [own[0] * 1.5], is_own=is_own)
     assert found is (expected if is_own else None)
+
+
+@pytest.fixture
+def library_with_tf32(monkeypatch):
+    """The reference's convolutions round to TF32, as a GPU's do."""
+    call = Forward._call
+
+    def rounded(self, module, given):
+        with RoundedConvolutions():
+            return call(self, module, given)
+
+    monkeypatch.setattr(study, "may_be_rounded", lambda device: True)
+    monkeypatch.setattr(Forward, "_call", rounded)
+
+
+def test_it_is_said_that_convolutions_in_tf32_decide_the_results(library_with_tf32):
+    y = "torch.sigmoid(self.conv(x))"
+    steps = (
+        f"y = {y}\n        for _ in range(13):\n            y = 4 * y * (1 - y)\n        return y"
+    )
+    chaotic = CONVOLVES.replace("return torch.relu(self.conv(x))", steps)
+    oracle = Oracle(Task("chaotic", "builtin", chaotic), "cpu", secret=1)
+    assert "its convolutions round to TF32" in decided_by_rounding(oracle, oracle.first)
+    plain = Oracle(Task("plain", "builtin", CONVOLVES), "cpu", secret=1)
+    assert decided_by_rounding(plain, plain.first) == ""
