@@ -42,11 +42,11 @@ def _two_gpus(monkeypatch):
 @pytest.mark.usefixtures("_two_gpus")
 def test_searches_are_dealt_to_the_gpus_in_turn():
     assert slots.worker_slots("cuda", gpus="2", jobs=3) == [FIRST, SECOND, FIRST]
-    assert slots.worker_slots("cuda", gpus="all") == [FIRST, SECOND] * 2
+    assert slots.worker_slots("cuda", gpus="all") == [FIRST, SECOND] * 3
 
 
 @pytest.mark.usefixtures("_two_gpus")
-@pytest.mark.parametrize(("n_cores", "n_searches"), [(2, 4), (16, 4), (32, 10), (96, 12)])
+@pytest.mark.parametrize(("n_cores", "n_searches"), [(2, 4), (16, 6), (32, 12), (96, 12)])
 def test_several_gpus_get_as_many_searches_as_they_have_cores_for(monkeypatch, n_cores, n_searches):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(n_cores)))
     assert len(slots.worker_slots("cuda", gpus="all")) == n_searches
@@ -67,7 +67,7 @@ def test_with_one_gpu_a_search_has_the_whole_machine():
 @pytest.mark.usefixtures("_two_gpus")
 @pytest.mark.parametrize("jobs", [1, 7, 12])
 def test_jobs_are_bounded_and_every_gpu_gets_one(jobs):
-    with pytest.raises(UsageError, match="2 to 4 searches"):
+    with pytest.raises(UsageError, match="2 to 6 searches"):
         slots.worker_slots("cuda", gpus="2", jobs=jobs)
 
 

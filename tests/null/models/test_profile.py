@@ -61,7 +61,9 @@ def test_a_model_is_one_task_unless_equal_layers_are_most_of_it() -> None:
     whole = next(group for group in profile(Given(mixed, X)) if group.paths == [""])
     assert whole.why_not == ""
     assert all(whole.holds(other) for other in profile(Given(mixed, X)) if other.paths != [""])
-    whole = next(group for group in profile(Given(Net(), X)) if group.paths == [""])
+    net = Net()
+    net.head = nn.Identity()  # the layers are most of it on a busy machine too
+    whole = next(group for group in profile(Given(net, X)) if group.paths == [""])
     assert whole.why_not == "it holds 3 equal modules Layer, searched as one"
 
 

@@ -130,16 +130,15 @@ class Home:
     """The names of what a module holds.
 
     Classes and functions of the file go by their bare names, and those that the module's class
-    defines by what follows its name, since kernels are in a class of another name. What is a part
-    or a tensor of the module is its path: a function that holds one still does so in a copy of the
-    module, which has others.
+    defines by what follows its name, since kernels are in a class of another name. A part of the
+    module is its path: a function that holds it still does so in a copy of the module, which has
+    other parts.
     """
 
     def __init__(self, file, module):
         self.file = file
         self.outer = [kind.__qualname__ + "." for kind in type(module).__mro__]
-        own = (module.named_modules(), module.named_parameters(), module.named_buffers())
-        self.paths = {id(value): path for each in own for path, value in each}
+        self.paths = {id(part): path for path, part in module.named_modules()}
 
 
 def name_of_kind(value, home):
@@ -161,7 +160,7 @@ def literal_of(value, home, depth=0):
         return value
     if isinstance(value, float):
         return float(value) if abs(value) < float("inf") else ["float", str(value)]  # inf, nan
-    if isinstance(value, (torch.Tensor, nn.Module)) and id(value) in home.paths:
+    if isinstance(value, nn.Module) and id(value) in home.paths:
         return ["part", home.paths[id(value)]]
     if isinstance(value, torch.Tensor) or depth > 4:
         return [type(value).__name__]
