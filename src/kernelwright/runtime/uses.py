@@ -93,20 +93,19 @@ def try_use(
 ) -> Use:
     """Use the built module and its reference in one way. ``fresh`` gives a module like another
     one, which nobody else uses."""
-    use = functools.partial(_used, USES[name], inputs=inputs, fresh=fresh)
-    call = functools.partial(_used, _call, inputs=inputs, fresh=fresh)
+    use, run = USES[name], functools.partial(_used, inputs=inputs, fresh=fresh)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            found = use(built)
+            found = run(use, built)
         except Exception as error:  # a kernel may raise anything
             is_refusal = "the kernels are not made for this call" in str(error)
             raised = Use(name, REFUSED if is_refusal else RAISED, _said(error))
-            return _impossible(name, functools.partial(use, own)) or raised
+            return _impossible(name, functools.partial(run, use, own)) or raised
     try:
-        difference = _difference((call if name in TRACES else use)(own), found)
+        difference = _difference(run(_call if name in TRACES else use, own), found)
         if difference:  # a trace may draw other random numbers, and two runs may differ
-            wanted, again = (use(own) for _ in range(2))
+            wanted, again = (run(use, own) for _ in range(2))
             difference = "" if _difference(wanted, again) else _difference(wanted, found)
     except Exception as error:  # and so may the user's module
         return Use(name, IMPOSSIBLE, _said(error))

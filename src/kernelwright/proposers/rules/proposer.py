@@ -89,10 +89,9 @@ SHORT_OF_TIME = "freeing those of {n_nodes} operators takes longer than the budg
 WITH_PRODUCTS = (Contraction, Recurrence, Attention)
 N_FIRST = 4
 """Schedules per program and dialect in the first round; the best are refined later."""
-
-
 Rewritten = tuple[Captured, Captured, tuple[str, ...]]
-"""A graph, what rules made of it, and the names of those that applied."""
+"""A graph, what rules made of it, and the names of those that applied. The graph is kept because it
+is known by its ``id``."""
 
 
 @dataclass
