@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from tests.host.compiler.test_candidates import cache_folder, proposals
 from tests.host.compiler.test_misses import result_for
 
 import kernelwright as kw
+from kernelwright import api
 from kernelwright.compiler.candidate.parts import computes_the_same_in_both_modes
-from kernelwright.core.errors import UsageError
+from kernelwright.core.errors import TaskError, UsageError
 from kernelwright.core.task import Task
 
 __all__ = ["cache_folder"]
@@ -91,3 +94,21 @@ def test_the_judge_puts_candidates_and_baselines_into_the_mode(tmp_path) -> None
     found = kw.judge(path, candidate, mode="eval", timed=False)
     assert found.passed, found.why
     assert proposals(kw.load(path).in_mode("eval"))
+
+
+def test_a_mode_that_cannot_be_judged_leaves_the_other_its_kernels(tmp_path, monkeypatch) -> None:
+    def searched(task, settings, on_progress):
+        if settings.mode == "train":
+            raise TaskError("the reference is not deterministic")
+        return replace(result_for(task, tmp_path), archive_url=settings.archive)
+
+    monkeypatch.setattr(api, "_searched", searched)
+    places = {"archive": str(tmp_path / "a.sqlite"), "out": str(tmp_path)}
+    found = kw.optimize(TASK, mode="both", **places)
+    assert found.mode == "eval" and isinstance(found.other.error, TaskError)
+    built = kw.build(found, on_miss="raise")
+    with torch.no_grad():
+        built.eval()(X)
+    monkeypatch.setattr(api, "MODES", ("train", "eval"))
+    with pytest.raises(TaskError, match="not deterministic"):  # nothing was found before
+        kw.optimize(TASK, mode="both", **places)
